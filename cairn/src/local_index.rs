@@ -14,10 +14,11 @@ use serde_json::Value;
 use tracker::{IndexedTx, PacketStep};
 use web::app::App;
 
-use crate::serve::Ready;
-
 /// Rows of a page of balances: the most that the API gives.
 const ROWS: usize = 1000;
+
+/// The reason why something is not ready.
+type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The index, once there is one. Weak, because its app may own pages that hold the routing service.
 #[derive(Clone)]

@@ -263,7 +263,9 @@ pub(crate) fn finish(
 pub(crate) fn write(open: &mut [Open<'_>], block: Option<PackedBlock<'_>>) {
     // The records are decompressed once.
     let Some(block) = block.zip(open.first()).map(|(block, first)| first.read(block)) else { return };
-    open.iter_mut().for_each(|index| index.write(&block));
+    for index in open {
+        index.write(&block);
+    }
 }
 
 /// True if stored records are damaged, which concerns only what follows from them.

@@ -104,7 +104,7 @@ impl<'a> Records<'a> {
     pub(crate) fn withdrawal(&self, sequence: u64) -> Result<BridgeWithdrawal, HttpError> {
         let (mut record, output) =
             self.read(sequence)?.ok_or_else(|| missing(Withdrawals::SPEC, sequence))?;
-        record.state = self.stage(sequence, output.as_ref())?.name().to_owned();
+        self.stage(sequence, output.as_ref())?.name().clone_into(&mut record.state);
         if let Some(output) = &output {
             record.claimable_at = self.final_at(output).map(time).unwrap_or_default();
             record.output_l1_height = output.live().map_or(0, |proposal| proposal.l1_height);

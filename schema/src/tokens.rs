@@ -257,11 +257,7 @@ pub fn describe(txn: &mut Txn<'_>, described: &Described) -> Result<bool, Error>
 }
 
 /// The first open questions after the token `after`: numbers, tokens, and where each was first seen.
-pub fn open_questions(
-    snapshot: &dyn Snapshot,
-    after: u64,
-    limit: usize,
-) -> Result<Vec<(Token, FirstSeen)>, Error> {
+pub fn open_questions(snapshot: &dyn Snapshot, after: u64, limit: usize) -> Result<Vec<SeenToken>, Error> {
     let all = &store::key::All;
     let rows = store::table::rows_after::<TokenQuestions>(snapshot, all, &after, Order::Asc, limit)?;
     let numbers: Vec<u64> = rows.into_iter().map(|(number, ())| number).collect();
@@ -271,12 +267,15 @@ pub fn open_questions(
     Ok(known.filter_map(|(TokenKey(token), first)| Some((token, first?.0))).collect())
 }
 
+/// A token, and where it was first seen.
+pub type SeenToken = (Token, FirstSeen);
+
 /// Those of the first `limit` tokens after the token `after` that are described, with the number of the last one; `None` behind all.
 pub fn described(
     snapshot: &dyn Snapshot,
     after: u64,
     limit: usize,
-) -> Result<(Vec<(Token, FirstSeen)>, Option<u64>), Error> {
+) -> Result<(Vec<SeenToken>, Option<u64>), Error> {
     let all = &store::key::All;
     let rows = store::table::rows_after::<TokenNumbers>(snapshot, all, &after, Order::Asc, limit)?;
     let numbers: Vec<u64> = rows.into_iter().map(|(number, _)| number).collect();

@@ -12,17 +12,17 @@ fn the_page_of_a_transaction_names_function_events_and_arguments_once_the_abi_is
     let (dir, abi) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let played = Played::start("evm-weth-rebase", &[]);
     let data = dir.path().join("data");
-    let flags = [&played.flags("run", &data)[..], &["--abi", abi.path().to_str().unwrap()]].concat();
-    let mut cairn = Cairn::start(&flags);
+    let own = ["--evm-listen", "127.0.0.1:0", "--abi", abi.path().to_str().unwrap()];
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &own].concat());
     let url = cairn.url();
     cairn.logged("caught up");
     let (_, page) = get(&format!("{url}/indexer/tx/v1/evm-txs?pagination.limit=1000"));
     let is_deposit = |log: &&Value| log["topics"][0] == DEPOSIT;
-    let deposits = page["txs"].as_array().unwrap().iter().filter_map(|tx| {
+    let mut deposits = page["txs"].as_array().unwrap().iter().filter_map(|tx| {
         let log = tx["logs"].as_array()?.iter().find(is_deposit)?;
         (tx["to"] == log["address"]).then_some((tx, log))
     });
-    let (tx, log) = deposits.last().unwrap();
+    let (tx, log) = deposits.next_back().unwrap();
     let page = format!("{url}/evm-tx/{}", tx["transactionHash"].as_str().unwrap());
     let (code, guessed) = get_text(&page);
     assert_eq!(code, 200);

@@ -49,7 +49,7 @@ async fn a_header_that_names_another_parent_is_counted_and_rolls_nothing_back() 
         let more = ["--metrics", "127.0.0.1:0", "--evm-listen", "127.0.0.1:0"];
         let mut cairn = Cairn::start(&[&own[..], &chain, &urls, &more].concat());
         let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
-        let evm = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
+        let evm = format!("{}/", cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap());
         let said =
             cairn.logged("EVM headers do not follow from each other: the node has rebuilt its EVM index");
         assert_eq!(said["height"], HEIGHT + 1, "{said}");

@@ -18,6 +18,8 @@ use crate::query::Query;
 pub struct Call<'a> {
     pub(crate) names: &'a [&'static str],
     pub(crate) values: [Cow<'a, str>; MAX_PATH_PARAMS],
+    /// Those as they were sent.
+    pub(crate) raw_values: [&'a str; MAX_PATH_PARAMS],
     pub(crate) query: Query<'a>,
     /// The query string as it was sent.
     pub(crate) raw_query: &'a str,
@@ -39,9 +41,18 @@ impl Call<'_> {
     ///
     /// A name that the path template lacks is a bug: the result is empty, and debug builds fail an assertion.
     pub fn text(&self, name: &str) -> &str {
+        self.position(name).map_or("", |position| &self.values[position])
+    }
+
+    /// The path parameter `name` as it was sent, for a path of another server that decodes none. See [`Call::text`].
+    pub fn raw_text(&self, name: &str) -> &str {
+        self.position(name).map_or("", |position| self.raw_values[position])
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
         let position = self.names.iter().position(|other| *other == name);
         debug_assert!(position.is_some(), "the path has no parameter `{name}`");
-        position.map_or("", |position| &self.values[position])
+        position
     }
 
     /// The query parameter `name`: its first value counts, and an empty one counts as absent. Undeclared parameters
@@ -126,6 +137,7 @@ mod tests {
         Call {
             names: &["height"],
             values,
+            raw_values: ["7", "", "", ""],
             query: Query::parse(query, |_| true).unwrap(),
             raw_query: query,
             headers: NO_HEADERS.get_or_init(HeaderMap::new),

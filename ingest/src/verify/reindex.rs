@@ -6,7 +6,8 @@ use std::time::Duration;
 use chain::Vm;
 use node::retry::{self, Backoff};
 use node::{Node, Status};
-use schema::meta::{self, BlockLane, CallLane, Meta, PendingReindex, RichLane};
+use schema::index::{self, Input};
+use schema::meta::{self, BlockLane, CallLane, Meta, PendingReindex, RichLane, WrittenIndexes};
 use schema::open;
 use schema::rewind;
 use schema::undo::Horizon;
@@ -172,6 +173,10 @@ pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
     let vm = identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?;
     // Off EVM the next start continues the balances.
     let has_rich_list = vm == Vm::Evm && meta::read::<RichLane>(&*snapshot)?.is_some();
+    // Those with a lane of their own are continued by the next start.
+    let written = meta::read::<WrittenIndexes>(&*snapshot)?.unwrap_or_default().names;
+    let indexes = written.iter().filter_map(|name| index::named(name));
+    let indexes = indexes.filter(|index| index.input != Input::Lane).collect();
     Ok(Config {
         chain_id: identity.chain_id,
         vm,
@@ -179,8 +184,7 @@ pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
         start_height: Some(identity.start_height),
         internal_txs: interrupted.internal_txs || meta::read::<CallLane>(&*snapshot)?.is_some(),
         rich_list: interrupted.rich_list || has_rich_list,
-        // They follow from the records: the next start builds them.
-        indexes: Vec::new(),
+        indexes,
         bridge: None,
         reconcile_every: None,
         believe_after: config::BELIEVE_AFTER,

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use super::balances::{Settled, token_row};
 use super::reindex::{config, run_to, status};
+use crate::config::Config;
 use crate::{Error, Ingest};
 
 /// Heights that are indexed again for the comparison.
@@ -145,7 +146,8 @@ impl SecondIndex {
         } else {
             copy_codec(&*snapshot, &*rows)?;
         }
-        let ingest = Ingest::prepare(config(&**store)?, Arc::clone(node), Arc::clone(&rows)).await?;
+        let config = Config { indexes: Vec::new(), ..config(&**store)? };
+        let ingest = Ingest::prepare(config, Arc::clone(node), Arc::clone(&rows)).await?;
         let reached = run_to(&ingest, last, stop.clone()).await?;
         if *stop.borrow() {
             return Err(Error::Setup("it was stopped before the end"));

@@ -140,14 +140,11 @@ impl<'a> StoredBlock<'a> {
         let mut bytes = Vec::new();
         match *part {
             Part::Packed(mut seq, chunks, decompressed) => {
-                let decompressed = match decompressed.get() {
-                    Some(decompressed) => decompressed,
-                    None => {
-                        let all = self.decompress::<T>(seq, chunks)?;
-                        decompressed.get_or_init(|| all)
-                    }
-                };
-                for chunk in decompressed {
+                if decompressed.get().is_none() {
+                    let all = self.decompress::<T>(seq, chunks)?;
+                    decompressed.get_or_init(|| all);
+                }
+                for chunk in decompressed.get().into_iter().flatten() {
                     seq = each_of::<T>(seq, chunk, &mut see)?;
                 }
                 Ok(())

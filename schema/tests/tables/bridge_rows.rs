@@ -14,8 +14,8 @@ use schema::ophost::{
 use store::key::Text;
 use store::{Message, Txn};
 
-fn source() -> Option<opchild::Source> {
-    Some(opchild::Source { height: 300, time: 1_700_000_000_000_000_000, tx_hash: vec![0xaa; 32] })
+fn source() -> opchild::Source {
+    opchild::Source { height: 300, time: 1_700_000_000_000_000_000, tx_hash: vec![0xaa; 32] }
 }
 
 pub(crate) fn rollup(txn: &mut Txn<'_>) {
@@ -26,7 +26,7 @@ pub(crate) fn rollup(txn: &mut Txn<'_>) {
     txn.push::<ReceiverDeposits>(&Text(to.clone()), 5).unwrap();
     txn.push::<SenderDeposits>(&Text(from.clone()), 5).unwrap();
     let deposit = Finalized {
-        source: source(),
+        source: Some(source()),
         from: from.clone(),
         to: to.clone(),
         denom: denom.clone(),
@@ -37,7 +37,7 @@ pub(crate) fn rollup(txn: &mut Txn<'_>) {
         reason: "hook failed; x".to_owned(),
     };
     txn.put::<FinalizedDeposits>(&5, &Message(deposit));
-    let withdrawal = opchild::Withdrawal { source: source(), from, to, denom, base_denom, amount };
+    let withdrawal = opchild::Withdrawal { source: Some(source()), from, to, denom, base_denom, amount };
     txn.put::<Withdrawals>(&7, &Message(withdrawal));
     let state = BridgeState {
         bridge: 1,
@@ -79,7 +79,7 @@ pub(crate) fn layer_one(txn: &mut Txn<'_>) {
     let (from, to, amount) = ("init1from".to_owned(), "init1to".to_owned(), "300".to_owned());
     let (l1_denom, l2_denom) = ("uinit".to_owned(), "l2/ab".to_owned());
     let bridge = Bridge {
-        created: source(),
+        created: Some(source()),
         creator: "init1creator".to_owned(),
         proposer: "init1proposer".to_owned(),
         challenger: "init1challenger".to_owned(),
@@ -94,16 +94,16 @@ pub(crate) fn layer_one(txn: &mut Txn<'_>) {
     };
     txn.put::<Bridges>(&1, &Message(bridge));
     let proposal = OneProposal {
-        source: source(),
+        source: Some(source()),
         l2_block: 310,
         root: vec![0xbb; 32],
         proposer: "init1proposer".to_owned(),
-        deleted: source(),
+        deleted: Some(source()),
         challenger: "init1challenger".to_owned(),
     };
     txn.put::<ProposedOutputs>(&(1, 3), &Message(ProposedOutput { proposals: vec![proposal] }));
     let claim = PaidWithdrawal {
-        source: source(),
+        source: Some(source()),
         output: 2,
         sequence: 6,
         from: from.clone(),
@@ -113,7 +113,7 @@ pub(crate) fn layer_one(txn: &mut Txn<'_>) {
         amount: amount.clone(),
     };
     txn.put::<Claims>(&(1, 6), &Message(claim));
-    let deposit = L1Deposit { source: source(), from, to, l1_denom, l2_denom, amount, has_hook: true };
+    let deposit = L1Deposit { source: Some(source()), from, to, l1_denom, l2_denom, amount, has_hook: true };
     txn.put::<L1Deposits>(&(1, 5), &Message(deposit));
     txn.push::<Batches>(&Text::from("init1submitter"), 4).unwrap();
 }

@@ -49,6 +49,7 @@ pub(super) fn call<'a, A>(
     let mut call = Call {
         names: &route.names,
         values: Default::default(),
+        raw_values: found.values,
         query,
         raw_query,
         headers,

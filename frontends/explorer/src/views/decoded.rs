@@ -69,10 +69,10 @@ fn arguments(label: &str, arguments: &Value) -> Markup {
 }
 
 fn value(kind: &str, value: &Value) -> Markup {
-    match (kind, value.as_str()) {
-        ("address", Some(address)) => account(address),
-        _ => html! { span.mono { (clipped(&text(value))) } },
+    if let ("address", Some(address)) = (kind, value.as_str()) {
+        return account(address);
     }
+    html! { span.mono { (clipped(&text(value))) } }
 }
 
 /// A text as it is, anything else as JSON.

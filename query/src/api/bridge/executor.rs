@@ -1,7 +1,7 @@
 //! The two paths of a bridge executor (opinit-bots), so that its address in a registry can be ours.
 //!
 //! Parameters, errors and their texts are those of the bots (`executor/querier.go`): a text that is no number counts as absent, a negative
-//! one is an error, and an unknown withdrawal is a 500.
+//! one is an error, and an unknown withdrawal is a 500. Paths are not decoded.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -37,7 +37,7 @@ pub(super) fn list(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpErro
     };
     let view = indexer.view()?;
     view.require(&BRIDGE)?;
-    let receiver = Text::from(call.text("address"));
+    let receiver = Text::from(call.raw_text("address"));
     let list = Stored::<ReceiverWithdrawals>::all(view.snapshot(), receiver).map_err(HttpError::internal)?;
     // The offset is the first withdrawal of the page, and not a count.
     let sequences = if call.first("order") == Some("asc") {
@@ -62,7 +62,7 @@ pub(super) fn list(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpErro
 }
 
 pub(super) fn one(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let text = call.text("sequence");
+    let text = call.raw_text("sequence");
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some(sequence) = text.parse::<u64>().ok().filter(|_| is_number) else {
         let reason = if is_number { "value out of range" } else { "invalid syntax" };

@@ -49,13 +49,12 @@ pub(super) fn list(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpErro
 pub(super) fn one(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let view = super::view(indexer, call, &[BRIDGE_ID])?;
     let number = super::number(call, "output_index")?;
-    let record = match layer_one::bridge_id(call) {
-        Some(bridge) => layer_one::output(view.snapshot(), bridge, number)?,
-        None => {
-            let records = Records::new(view.snapshot())?;
-            let row = bridge_output::output(view.snapshot(), number).map_err(HttpError::internal)?;
-            row.map(|row| records.output(number, &row))
-        }
+    let record = if let Some(bridge) = layer_one::bridge_id(call) {
+        layer_one::output(view.snapshot(), bridge, number)?
+    } else {
+        let records = Records::new(view.snapshot())?;
+        let row = bridge_output::output(view.snapshot(), number).map_err(HttpError::internal)?;
+        row.map(|row| records.output(number, &row))
     };
     respond_one("output", record, || format!("[NOT_FOUND] output not found: {number}"))
 }
@@ -87,10 +86,12 @@ fn covered_height(indexer: &Indexer, view: &View<'_>, text: &str) -> Result<u64,
     }
     let hash = chain::hash::parse_hash(text).map_err(|_| invalid())?.ok_or_else(invalid)?;
     let (_, record) = tx::find(indexer, view, &hash, b"")?.ok_or_else(|| not_found("transaction"))?;
-    #[derive(serde::Deserialize)]
-    struct At<'a> {
-        height: &'a str,
-    }
     let at: At<'_> = serde_json::from_slice(&record).map_err(HttpError::internal)?;
     at.height.parse().map_err(HttpError::internal)
+}
+
+/// The member of a transaction's record that says where it is.
+#[derive(serde::Deserialize)]
+struct At<'a> {
+    height: &'a str,
 }

@@ -263,7 +263,7 @@ fn all(service: &Service, call: &Call<'_>) -> Result<EventStream, HttpError> {
             async move { messages(&world, &sources, &name, reference, account).await }
         }))
     });
-    let again = stream::select_all(changes.map(|change| change.boxed()).collect::<Vec<_>>());
+    let again = stream::select_all(changes.map(futures_util::StreamExt::boxed).collect::<Vec<_>>());
     let queries = stream::iter(chains(&world.registry)).map(move |(name, reference)| {
         let (world, sources) = (world.clone(), sources.clone());
         async move { messages(&world, &sources, &name, reference, account).await }

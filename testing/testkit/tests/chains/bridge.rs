@@ -88,11 +88,12 @@ fn all_recorded_output_roots_and_claims_follow_from_the_withdrawals() {
                         let proof = tree.proof(place);
                         assert_eq!(root_of(tree.levels()[0][place], &proof), tree.root());
                         let proof: Vec<String> = proof.iter().map(|node| STANDARD.encode(node)).collect();
+                        let sequence = claim.sequence.to_string();
                         let message = txs[tx.unwrap()]["body"]["messages"]
                             .as_array()
                             .unwrap()
                             .iter()
-                            .find(|message| message["sequence"] == claim.sequence.to_string())
+                            .find(|message| message["sequence"].as_str() == Some(&*sequence))
                             .unwrap();
                         assert_eq!(message["withdrawal_proofs"], serde_json::json!(proof));
                         assert_eq!(message["storage_root"], STANDARD.encode(tree.root()));

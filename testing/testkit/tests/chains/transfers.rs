@@ -147,7 +147,7 @@ async fn each_list_of_movements_is_what_a_filter_over_all_leaves() {
                 assert_eq!(all(&app, &format!("{ROOT}/by_tx/{hash}"), 50), of, "{chain} {hash}");
             }
         }
-        assert_eq!(all(&app, &format!("{ROOT}/by_height/999999"), 50), Vec::<Value>::new());
+        assert_eq!(app.read(&format!("{ROOT}/by_height/999999")).unwrap_err().status(), 400);
     }
 }
 
