@@ -47,7 +47,10 @@ pub(crate) fn rewind(store: &dyn Store, to: u64) -> Result<(), Error> {
         }
         Ok::<(), Error>(())
     })?;
-    Ok(store.commit(batch, Durability::Buffered)?)
+    if !batch.is_empty() {
+        store.commit(batch, Durability::Buffered)?;
+    }
+    Ok(())
 }
 
 /// What the outside has got up to the block `height`, from which amounts are minted and to which they are burned.

@@ -34,7 +34,7 @@ fn an_optional_index_is_built_without_a_node_served_continued_and_removed() {
         let indexes = status["indexes"].as_array().unwrap().iter();
         indexes.map(|index| index["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&get(&format!("{url}/status")).1), ["packets"]);
+    assert_eq!(names(&get(&format!("{url}/status")).1), ["packets", "bridge"]);
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
     let without = digest(&data);

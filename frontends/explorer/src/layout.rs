@@ -93,7 +93,7 @@ fn links(explorer: &Explorer) -> Vec<(&'static str, &'static str)> {
         if explorer.is_evm() {
             links.push(("/holders", "Holders"));
         }
-        links.push(("/ibc", "IBC"));
+        links.extend([("/ibc", "IBC"), ("/bridge", "Bridge")]);
     }
     if explorer.has_routes() {
         links.extend([("/route", "Route"), ("/transfer", "Transfer")]);
@@ -111,6 +111,12 @@ pub(crate) fn search(label: &str, text: &str) -> Markup {
             button type="submit" { "Search" }
         }
     }
+}
+
+/// The page of records that this index does not have, which the navigation leads to all the same.
+pub(crate) fn absent(title: &str, error: &HttpError) -> Page {
+    let body = html! { section.card { p.empty { (clipped(sentence(error.message()))) } } };
+    Page { title: title.to_owned(), about: String::new(), body, requests: Vec::new() }
 }
 
 /// The page of an error.

@@ -1,5 +1,6 @@
 //! The rollup's bridge: its withdrawals with their states, one withdrawal with its proof, one output.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use query::v1::{
     BridgeOutput, BridgeWithdrawal, GetBridgeInfoResponse, GetBridgeOutputResponse, ListBridgeOutputsResponse,
@@ -10,7 +11,7 @@ use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
 use crate::format::{block, cell, coin, count, duration, none, pre, tx, whole_account, whole_time};
-use crate::layout::{Page, facts, section, table};
+use crate::layout::{Page, absent, facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::target::{Target, encoded};
 use crate::view::{Response, View};
@@ -25,7 +26,12 @@ impl View for BridgePage {
     const PARAMS: &'static [Param] = &[KEY];
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
-        let info: GetBridgeInfoResponse = explorer.read(INFO)?;
+        let info: GetBridgeInfoResponse = match explorer.read(INFO) {
+            Err(error) if error.status() == StatusCode::NOT_FOUND => {
+                return Ok(absent("Bridge", &error).into());
+            }
+            info => info?,
+        };
         let outputs_request = "/indexer/bridge/v1/outputs?pagination.limit=10".to_owned();
         let outputs: ListBridgeOutputsResponse = explorer.read(&outputs_request)?;
         let list = Target::new("/indexer/bridge/v1/withdrawals");

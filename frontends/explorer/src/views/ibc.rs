@@ -1,5 +1,6 @@
 //! Channels of IBC, one with its packets, and one packet with its steps.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use web::call::Call;
 use web::endpoint::{Param, Type};
@@ -8,7 +9,7 @@ use web::http_error::HttpError;
 use crate::explorer::Explorer;
 use crate::format::{account, block, cell, clipped, count, none, pre, short, text, time, tx, whole_time};
 use crate::layout::Page;
-use crate::layout::{facts, section, table};
+use crate::layout::{absent, facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::target::{Target, encoded};
 use crate::view::{Response, View};
@@ -34,7 +35,11 @@ impl View for ChannelsPage {
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let list = Target::new("/indexer/ibc/v1/channels").with("pagination.reverse", "false");
-        let channels = Listing::<IbcChannel>::read(explorer, call, list)?;
+        let title = "IBC channels";
+        let channels = match Listing::<IbcChannel>::read(explorer, call, list) {
+            Err(error) if error.status() == StatusCode::NOT_FOUND => return Ok(absent(title, &error).into()),
+            channels => channels?,
+        };
         let row = |of: &IbcChannel| {
             let packets = of.packets.unwrap_or_default();
             let number = |number: u64| html! { span.num { (count(number)) } };
@@ -57,7 +62,7 @@ impl View for ChannelsPage {
                 (channels.pager(&Target::new(Self::PATH)))
             }
         };
-        let title = "IBC channels".to_owned();
+        let title = title.to_owned();
         Ok(Page { title, about: String::new(), body, requests: vec![channels.request] }.into())
     }
 }

@@ -52,7 +52,7 @@ async fn a_bridge_has_pages_of_its_withdrawals_and_outputs() {
         document.text
     };
     let bridge = read("/bridge").await;
-    assert!(bridge.contains("Output 26 has another root"), "{bridge}");
+    assert!(bridge.contains("has another root"), "{bridge}");
     assert!(bridge.contains("e2e-l1-1") && bridge.contains("waiting"), "{bridge}");
 
     let proof = &site.json("/indexer/bridge/v1/withdrawal/1");

@@ -163,7 +163,11 @@ fn request(template: &str, target: &str) -> Option<Value> {
     }
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         let value = percent_decode_str(value).decode_utf8().ok()?;
-        if matches!(name, "msgs" | "direction" | "kind" | "type") {
+        // The executor takes any text for a number.
+        let is_executor = template.ends_with("/withdrawals/{address}");
+        if is_executor {
+            request.insert(name.to_owned(), json!(value));
+        } else if matches!(name, "msgs" | "direction" | "kind" | "type") {
             let values = request.entry(name).or_insert_with(|| json!([]));
             values.as_array_mut().unwrap().push(json!(value));
         } else if let Some(name) = name.strip_prefix("pagination.") {
