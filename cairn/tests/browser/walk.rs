@@ -13,7 +13,7 @@ use crate::support::get_text;
 use crate::tab::{Screen, Tab};
 
 /// The views of a chain's index; a segment `*` matches any.
-pub(crate) const VIEWS: [&str; 16] = [
+pub(crate) const VIEWS: [&str; 19] = [
     "/",
     "/blocks",
     "/block/*",
@@ -29,6 +29,9 @@ pub(crate) const VIEWS: [&str; 16] = [
     "/ibc",
     "/ibc/*",
     "/ibc/*/*",
+    "/bridge",
+    "/bridge/output/*",
+    "/bridge/withdrawal/*",
     "/search",
 ];
 

@@ -113,9 +113,17 @@ pub(crate) fn search(label: &str, text: &str) -> Markup {
     }
 }
 
+/// A text in the place of records, with a way on: a page without a link has nothing that the keyboard reaches.
+pub(crate) fn empty(text: &str) -> Markup {
+    html! {
+        p.empty { (text) }
+        p { a href="/" { "To the overview" } }
+    }
+}
+
 /// The page of records that this index does not have, which the navigation leads to all the same.
 pub(crate) fn absent(title: &str, error: &HttpError) -> Page {
-    let body = html! { section.card { p.empty { (clipped(sentence(error.message()))) } } };
+    let body = html! { section.card { (empty(&clipped(sentence(error.message())))) } };
     Page { title: title.to_owned(), about: String::new(), body, requests: Vec::new() }
 }
 

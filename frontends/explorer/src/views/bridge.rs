@@ -11,7 +11,7 @@ use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
 use crate::format::{block, cell, coin, count, duration, none, pre, tx, whole_account, whole_time};
-use crate::layout::{Page, absent, facts, section, table};
+use crate::layout::{Page, absent, empty, facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::target::{Target, encoded};
 use crate::view::{Response, View};
@@ -32,6 +32,11 @@ impl View for BridgePage {
             }
             info => info?,
         };
+        if (info.bridge_id, info.last_withdrawal, info.last_deposit) == (0, 0, 0) {
+            let body = html! { section.card { (empty("No bridge of this chain is known.")) } };
+            let requests = vec![INFO.to_owned()];
+            return Ok(Page { title: "Bridge".to_owned(), about: String::new(), body, requests }.into());
+        }
         let outputs_request = "/indexer/bridge/v1/outputs?pagination.limit=10".to_owned();
         let outputs: ListBridgeOutputsResponse = explorer.read(&outputs_request)?;
         let list = Target::new("/indexer/bridge/v1/withdrawals");

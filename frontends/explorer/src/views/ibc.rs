@@ -9,7 +9,7 @@ use web::http_error::HttpError;
 use crate::explorer::Explorer;
 use crate::format::{account, block, cell, clipped, count, none, pre, short, text, time, tx, whole_time};
 use crate::layout::Page;
-use crate::layout::{absent, facts, section, table};
+use crate::layout::{absent, empty, facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::target::{Target, encoded};
 use crate::view::{Response, View};
@@ -58,8 +58,12 @@ impl View for ChannelsPage {
         let columns = ["Channel", "Port", "~Other end", "State", ">Sent", ">Received", ">Waiting", "~Since"];
         let body = html! {
             section.card {
-                (table("Channels", &columns, &rows, "No packet and no event of a channel is indexed."))
-                (channels.pager(&Target::new(Self::PATH)))
+                @if rows.is_empty() {
+                    (empty("No packet and no event of a channel is indexed."))
+                } @else {
+                    (table("Channels", &columns, &rows, ""))
+                    (channels.pager(&Target::new(Self::PATH)))
+                }
             }
         };
         let title = title.to_owned();

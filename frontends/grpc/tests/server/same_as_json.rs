@@ -211,8 +211,9 @@ fn difference(json: &Value, message: &Value) -> Option<String> {
                     return Some(format!("{name}: {difference}"));
                 }
             }
-            // Members that the JSON has only where they are true, or not empty.
-            let is_absent = |name: &str| [json!(false), json!([])].contains(&message[name]);
+            // Members that the JSON has only where they are true, or not empty, or not 0.
+            let is_absent =
+                |name: &str| [json!(false), json!([]), json!(""), json!("0")].contains(&message[name]);
             let more = message.keys().find(|name| !named.contains_key(*name) && !is_absent(name));
             return more.map(|name| format!("{name}: not in the JSON"));
         }
