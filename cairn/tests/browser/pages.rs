@@ -10,7 +10,7 @@ use crate::walk::{PAGE, ROUTE_VIEWS, VIEWS, Walk};
 const EVM_VIEWS: [&str; 3] = ["/evm-txs", "/evm-tx/*", "/holders"];
 
 /// The views of chains through whose channels packets have passed.
-const IBC_VIEWS: [&str; 2] = ["/ibc/*", "/ibc/*/*"];
+const BETWEEN_CHAINS: [&str; 4] = ["/ibc/*", "/ibc/*/*", "/bridge/output/*", "/bridge/withdrawal/*"];
 
 /// An asset of the example registry on its home chain, and the token that it becomes on another one.
 const NATIVE: (&str, &str) = ("e2e-l1-1", "uinit");
@@ -108,7 +108,7 @@ fn pages_of_an_evm_chain_with_routes_and_transfers() {
 
     let mut more = vec![route.clone(), format!("{route}x"), route.replace("amount=1.5", "amount=1.2345678")];
     more.extend(transfers.iter().map(|transfer| format!("/transfer?{transfer}")));
-    walk(&demo, &mut chromium, "evm-scenario", &more, &IBC_VIEWS);
+    walk(&demo, &mut chromium, "evm-scenario", &more, &BETWEEN_CHAINS);
 }
 
 /// All hashes of transactions in a JSON value.
@@ -126,19 +126,19 @@ fn transactions(value: &Value, found: &mut Vec<Value>) {
 #[test]
 fn pages_of_a_move_chain() {
     let demo = Demo::start("move-scenario");
-    walk(&demo, &mut Chromium::start(), "move-scenario", &[], &[&EVM_VIEWS[..], &IBC_VIEWS].concat());
+    walk(&demo, &mut Chromium::start(), "move-scenario", &[], &[&EVM_VIEWS[..], &BETWEEN_CHAINS].concat());
 }
 
 #[test]
 fn pages_of_a_wasm_chain() {
     let demo = Demo::start("wasm-scenario");
-    walk(&demo, &mut Chromium::start(), "wasm-scenario", &[], &[&EVM_VIEWS[..], &IBC_VIEWS].concat());
+    walk(&demo, &mut Chromium::start(), "wasm-scenario", &[], &[&EVM_VIEWS[..], &BETWEEN_CHAINS].concat());
 }
 
 #[test]
 fn pages_of_a_rollup_of_a_recorded_pair() {
     let demo = Demo::start("l1-l2/l2");
-    walk(&demo, &mut Chromium::start(), "l1-l2", &[], &[]);
+    walk(&demo, &mut Chromium::start(), "l1-l2", &[], &["/bridge/output/*"]);
 }
 
 #[test]

@@ -158,7 +158,10 @@ fn request(template: &str, target: &str) -> Option<Value> {
     for (name, value) in template.split('/').zip(path.split('/')) {
         if let Some(name) = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
             let value = percent_decode_str(value).decode_utf8().ok()?;
-            request.insert(name.to_owned(), typed(name, &value)?);
+            // The executor takes any text for a number.
+            let is_executor = template.contains("/withdrawal/");
+            let value = if is_executor { Some(json!(value)) } else { typed(name, &value) };
+            request.insert(name.to_owned(), value?);
         }
     }
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {

@@ -7,10 +7,6 @@ use anyhow::{Context as _, Result, ensure};
 use ingest::Config;
 use node::{Endpoints, Limits, Node};
 use replay::{Addresses, Fault, Options, Recording, ReplayNode};
-use schema::balances::BALANCES;
-use schema::index::Index;
-use schema::ledger::LEDGER;
-use schema::tokens::TOKENS;
 use store::{MemStore, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 use testkit::crashing_store::CrashingStore;
@@ -46,15 +42,6 @@ const BLOCK_TIME: Duration = Duration::from_millis(60);
 /// cannot be distinguished from a true one before the next block.
 const LIES: [&str; 5] =
     ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.3", "lie-receipts@0.3", "other-height@0.3"];
-
-/// Every table of the chain is compared: also those of movements, tokens, and balances.
-static INDEXES: [Index; 3] = [LEDGER, TOKENS, BALANCES];
-
-fn config(chain: &Recording) -> Result<Config> {
-    // On an EVM chain the rich list has the balances.
-    let indexes = INDEXES.iter().filter(|index| !chain.is_evm() || **index != BALANCES).collect();
-    Ok(Config { indexes, ..indexed::config(chain)? })
-}
 
 pub(crate) struct World {
     dice: Dice,
@@ -111,7 +98,7 @@ impl Life {
 impl World {
     pub(crate) async fn new(seed: u64) -> Result<Self> {
         let mut dice = Dice::new(seed);
-        let name = *dice.pick(&["evm-scenario", "move-scenario", "wasm-scenario"]);
+        let name = *dice.pick(&["evm-scenario", "move-scenario"]);
         let chain = Arc::new(Recording::open(&testkit::recording(name))?);
         let shown = dice.roll(chain.first(), chain.first() + (chain.last() - chain.first()) / 2);
         let mut nodes = Vec::new();
@@ -197,7 +184,7 @@ impl World {
         let ending = Arc::new(CrashingStore::after(u64::MAX, self.store()));
         // As in a daemon, results missing below the tip do not end the index.
         let keep_trying = Some(Duration::from_millis(50));
-        let config = Config { keep_trying, ..config(&self.chain)? };
+        let config = Config { keep_trying, ..indexed::config(&self.chain)? };
         let node = Arc::new(Node::new(all, limits)?);
         let store = Arc::<CrashingStore>::clone(&ending);
         let starting = tokio::spawn(Live::start(node, config, store));
@@ -400,7 +387,7 @@ impl World {
         let undisturbed: Arc<MemStore> = Arc::default();
         let played =
             ReplayNode::start(Arc::clone(&self.chain), Addresses::default(), Options::default()).await?;
-        let (node, config) = (indexed::clients(&played)?, config(&self.chain)?);
+        let (node, config) = (indexed::clients(&played)?, indexed::config(&self.chain)?);
         indexed::index_from(node, config, Arc::<MemStore>::clone(&undisturbed), self.chain.last()).await?;
         let (ours, theirs) = (indexed::digest(&*self.store())?, indexed::digest(&*undisturbed)?);
         let differ: Vec<_> = ours.iter().zip(&theirs).filter(|(a, b)| a != b).map(|(a, _)| a.table).collect();
