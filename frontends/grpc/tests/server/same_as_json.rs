@@ -233,6 +233,7 @@ fn difference(json: &Value, message: &Value) -> Option<String> {
         (Value::Number(number), Value::String(text)) => number.to_string() == *text,
         (Value::Number(json), Value::Number(message)) => json.as_f64() == message.as_f64(),
         (Value::Null, Value::String(text)) => text.is_empty(),
+        (Value::Null, Value::Array(list)) => list.is_empty(),
         (json, message) => json == message,
     };
     (!same).then(|| format!("{message} instead of {json}"))
