@@ -44,7 +44,7 @@ fn reached(url: &str, wanted: u64) {
 fn a_database_is_backed_up_while_it_is_written_and_restored() {
     let dir = tempfile::tempdir().unwrap();
     let (data, backups) = (dir.path().join("data"), dir.path().join("backups"));
-    let played = Played::start("evm-scenario", &["--block-every", "50ms"]);
+    let played = Played::start("evm-scenario", &["--block-every", "100ms"]);
     let mut cairn = Cairn::start(&played.flags("run", &data));
     let url = cairn.url();
 
