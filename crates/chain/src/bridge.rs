@@ -261,7 +261,7 @@ impl BridgeEvent {
     }
 }
 
-/// `success=false` has two meanings, which only the beginning of the reason tells apart.
+/// `success=false` has two meanings, which only the beginning of the reason distinguishes.
 fn outcome(success: &str, reason: &str) -> Outcome {
     match success {
         "true" => Outcome::Arrived,

@@ -62,7 +62,7 @@ impl View for BridgePage {
 
 fn state(info: &GetBridgeInfoResponse) -> Markup {
     if !info.l1_known {
-        return html! { p.empty { "The layer one has said nothing yet, so no withdrawal has an output." } };
+        return html! { p.empty { "No reply of the layer one is stored yet, so no withdrawal has an output." } };
     }
     facts(vec![
         ("Bridge", html! { (info.bridge_id) " on " (cell(&info.l1_chain_id)) }),
