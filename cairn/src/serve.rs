@@ -153,7 +153,7 @@ pub(crate) fn app(
     let page_bytes = usize::try_from(settings.page_bytes.as_u64()).unwrap_or(usize::MAX);
     let indexer = indexer.with_page_bytes(page_bytes);
     let Probes { ready, remark } = probes.clone();
-    let app = App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone());
+    let app = App::new(indexer, query::WITH_NODE_PATHS)?.with_cors(settings.cors.clone());
     let app = app.with_ready(move || ready()).with_remark(move || remark());
     if !settings.explorer {
         return Ok(Arc::new(app));

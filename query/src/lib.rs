@@ -27,6 +27,7 @@ mod movement_params;
 mod msg_sets;
 pub mod names;
 mod nft_record;
+mod node_rest;
 mod packet_record;
 mod page_writer;
 mod params;
@@ -57,7 +58,7 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/cairn.index.v1.rs"));
 }
 
-/// Every endpoint, by group.
+/// Every endpoint of the interface, by group.
 pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::status::ENDPOINTS,
     api::block::ENDPOINTS,
@@ -79,3 +80,14 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     swagger::ENDPOINTS,
     swagger::PAGE,
 ];
+
+/// The endpoints of the interface, and before them the paths of a node that are served too.
+pub const WITH_NODE_PATHS: &[&[web::endpoint::Endpoint<Indexer>]] = &{
+    let mut groups = [node_rest::ENDPOINTS; ENDPOINTS.len() + 1];
+    let mut group = 0;
+    while group < ENDPOINTS.len() {
+        groups[group + 1] = ENDPOINTS[group];
+        group += 1;
+    }
+    groups
+};

@@ -15,6 +15,7 @@ mod golden;
 mod held;
 mod layers;
 mod ledger;
+mod node_search;
 mod oracles;
 mod otterscan;
 mod packets;

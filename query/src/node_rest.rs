@@ -1,0 +1,225 @@
+//! Paths of a node's REST interface that the index serves as the node does: transactions of `cosmos.tx.v1beta1`.
+//!
+//! They are no part of [`crate::ENDPOINTS`], because the node's own document and gRPC service describe them.
+//!
+//! # Invariants
+//! * A response is the one of a node that has all blocks, member by member, or an error that says why it is not given.
+//! * What the index does not have is never reported as absent from the chain.
+
+mod tx_response;
+
+use schemars::JsonSchema;
+use web::call::Call;
+use web::endpoint::{Endpoint, Param, Type};
+use web::http_error::HttpError;
+use web::reply::Reply;
+
+use self::tx_response::TxParts;
+use crate::api::{Tag, block, tx};
+use crate::indexer::{Indexer, View};
+use crate::page_writer::PageWriter;
+use crate::params::shown;
+
+/// Transactions of a block in a response without `pagination.limit`: the node's default.
+const DEFAULT_LIMIT: u64 = 100;
+
+/// The code `UNKNOWN` of gRPC, which nodes send with a 500.
+const UNKNOWN: u8 = 2;
+
+const TAG: Tag = Tag("Node");
+
+/// The group's endpoints.
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
+    TAG.record::<GetTxResponse>(
+        "/cosmos/tx/v1beta1/txs/{hash}",
+        "One transaction, as a node prints it.",
+        &[Param::path("hash", "Hex.")],
+        by_hash,
+    ),
+    TAG.list::<GetBlockWithTxsResponse>(
+        "/cosmos/tx/v1beta1/txs/block/{height}",
+        "The transactions of a block, as a node prints them; without the block itself.",
+        &[
+            Param::path("height", "A height, 1 or more."),
+            Param::query_or("pagination.limit", Type::Integer, "100", "How many transactions."),
+            Param::query_or("pagination.offset", Type::Integer, "0", "How many transactions to skip."),
+            Param::query("pagination.reverse", Type::Boolean, "Refused: the order is that of the block."),
+        ],
+        of_block,
+    ),
+];
+
+/// `cosmos.tx.v1beta1.GetTxResponse`.
+#[derive(JsonSchema)]
+struct GetTxResponse {
+    #[expect(dead_code, reason = "the schema")]
+    tx: serde_json::Value,
+    #[expect(dead_code, reason = "the schema")]
+    tx_response: serde_json::Value,
+}
+
+/// `cosmos.tx.v1beta1.GetBlockWithTxsResponse`.
+#[derive(JsonSchema)]
+struct GetBlockWithTxsResponse {
+    #[expect(dead_code, reason = "the schema")]
+    txs: Vec<serde_json::Value>,
+    #[expect(dead_code, reason = "the schema")]
+    pagination: serde_json::Value,
+}
+
+/// An error as nodes send it: 500 with a code of gRPC.
+fn node_error(code: u8, message: impl Into<String>) -> HttpError {
+    HttpError::new(http::StatusCode::INTERNAL_SERVER_ERROR, message).with_code(code)
+}
+
+fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let text = call.text("hash");
+    let hash = go_hex(text).map_err(|error| node_error(UNKNOWN, error))?;
+    let view = indexer.view()?;
+    let unknown = || HttpError::not_found(format!("tx not found: {}{}", shown(text), since(indexer)));
+    let hash = <[u8; 32]>::try_from(hash).map_err(|_| unknown())?;
+    let (seq, record) = tx::find(indexer, &view, &hash, b"")?.ok_or_else(unknown)?;
+    let parts = TxParts::of(seq, &record)?;
+    let mut body = Vec::with_capacity(record.len() * 3 / 2);
+    body.extend_from_slice(br#"{"tx":"#);
+    parts.write_tx(&mut body);
+    body.extend_from_slice(br#","tx_response":"#);
+    parts.write_response(&mut body);
+    body.push(b'}');
+    Ok(Reply::json(body))
+}
+
+fn of_block(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let text = call.text("height");
+    let height: i64 = text.parse().map_err(|error| {
+        HttpError::bad_request(format!(
+            "type mismatch, parameter: height, error: strconv.ParseInt: parsing \"{}\": {}",
+            shown(text),
+            go_syntax(&error)
+        ))
+    })?;
+    let limit = unsigned(call, "pagination.limit")?;
+    let offset = unsigned(call, "pagination.offset")?.unwrap_or(0);
+    if call.boolean("pagination.reverse", false) {
+        return Err(HttpError::bad_request(
+            "pagination.reverse is not served here: read the block in its order, by pagination.offset",
+        ));
+    }
+    let view = indexer.view()?;
+    let block = stored(indexer, &view, height)?;
+    if block.txs > 0 && offset >= block.txs {
+        return Err(node_error(
+            UNKNOWN,
+            format!(
+                "codespace sdk code 18: invalid request: out of range: cannot paginate {} txs with offset {offset} and \
+                 limit {}",
+                block.txs,
+                limit.unwrap_or(0)
+            ),
+        ));
+    }
+    let limit = limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
+    let first = block.first_tx.saturating_add(offset.min(block.txs));
+    let seqs: Vec<u64> = (first..block.first_tx.saturating_add(block.txs))
+        .take(usize::try_from(limit).unwrap_or(usize::MAX))
+        .collect();
+    let mut page = PageWriter::new(br#"{"txs":["#.to_vec(), seqs.len(), indexer.page_bytes);
+    let mut one = Vec::new();
+    let written = tx_response::each(indexer, &view, &seqs, &mut page, |page, parts| {
+        one.clear();
+        parts.write_tx(&mut one);
+        page.record(&one)
+    })?;
+    if written < seqs.len() {
+        return Err(HttpError::bad_request(format!(
+            "{} transactions of the block {height} have more than {} bytes: ask for fewer with pagination.limit, at most \
+             {written}",
+            seqs.len(),
+            indexer.page_bytes
+        )));
+    }
+    let (mut body, _) = page.finish(false);
+    body.extend_from_slice(br#"],"block_id":null,"block":null,"pagination":{"next_key":null,"total":""#);
+    body.extend_from_slice(itoa::Buffer::new().format(block.txs).as_bytes());
+    body.extend_from_slice(br#""}}"#);
+    Ok(Reply::json(body))
+}
+
+/// The block at `height`, with the error of a node for a height that the chain does not have.
+fn stored(indexer: &Indexer, view: &View<'_>, height: i64) -> Result<schema::block::Block, HttpError> {
+    let last = view.blocks()?.height;
+    let valid = u64::try_from(height).ok().filter(|height| (1..=last).contains(height));
+    let Some(height) = valid else {
+        return Err(node_error(
+            UNKNOWN,
+            format!(
+                "codespace sdk code 26: invalid height: requested height {height} but height must not be less than 1 or \
+                 greater than the current height {last}"
+            ),
+        ));
+    };
+    block::at(view, height)?.ok_or_else(|| below_index(indexer, height))
+}
+
+/// A height that is not indexed.
+fn below_index(indexer: &Indexer, height: u64) -> HttpError {
+    HttpError::bad_request(format!(
+        "height {height} is not indexed: indexed from height {}; ask a node that has it",
+        indexer.identity.start_height
+    ))
+}
+
+/// What an error about a missing transaction adds if earlier blocks are not indexed.
+fn since(indexer: &Indexer) -> String {
+    match indexer.identity.start_height {
+        0 | 1 => String::new(),
+        from => format!(" (indexed from height {from}; ask a node about earlier blocks)"),
+    }
+}
+
+/// An unsigned number in a query string, with the error of Go's `strconv.ParseUint`.
+fn unsigned(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
+    let Some(text) = call.first(name) else { return Ok(None) };
+    // Go takes no sign here.
+    let parsed = if text.starts_with('+') { "+".parse::<u64>() } else { text.parse::<u64>() };
+    parsed.map(Some).map_err(|error| {
+        let (text, error) = (shown(text), go_syntax(&error));
+        HttpError::bad_request(format!("strconv.ParseUint: parsing \"{text}\": {error}"))
+    })
+}
+
+fn go_syntax(error: &std::num::ParseIntError) -> &'static str {
+    use std::num::IntErrorKind;
+    match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    }
+}
+
+/// Hex of any length, with the errors of Go's `encoding/hex`.
+fn go_hex(text: &str) -> Result<Vec<u8>, String> {
+    let invalid = |byte: u8| {
+        let shown = char::from(byte);
+        let is_printed = matches!(byte, b' '..=b'~' | 0xa1..=0xac | 0xae..);
+        let quoted = if is_printed { format!(" '{shown}'") } else { String::new() };
+        format!("encoding/hex: invalid byte: U+{byte:04X}{quoted}")
+    };
+    if let Some(byte) = text.bytes().find(|byte| !byte.is_ascii_hexdigit()) {
+        return Err(invalid(byte));
+    }
+    hex::decode(text).map_err(|_| "encoding/hex: odd length hex string".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_has_the_errors_of_go() {
+        assert_eq!(go_hex("00fF"), Ok(vec![0, 255]));
+        assert_eq!(go_hex("abc"), Err("encoding/hex: odd length hex string".to_owned()));
+        assert_eq!(go_hex("0xab"), Err("encoding/hex: invalid byte: U+0078 'x'".to_owned()));
+        assert_eq!(go_hex("a\u{7f}"), Err("encoding/hex: invalid byte: U+007F".to_owned()));
+        assert_eq!(go_hex("é"), Err("encoding/hex: invalid byte: U+00C3 'Ã'".to_owned()));
+    }
+}

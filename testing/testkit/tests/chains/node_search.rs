@@ -1,0 +1,86 @@
+//! Paths of a node's REST interface, against what the recorded nodes replied.
+
+use query::Indexer;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use testkit::{indexed, recording};
+use web::app::App;
+
+/// A recorded reply to a request of a node.
+#[derive(Deserialize)]
+pub(crate) struct Recorded {
+    kind: String,
+    method: String,
+    pub(crate) path: String,
+    pub(crate) status: u16,
+    pub(crate) answer: Box<RawValue>,
+}
+
+/// The recorded replies to `GET` of paths of the REST interface that contain `mark`.
+pub(crate) fn recorded(node: &str, mark: &str) -> Vec<Recorded> {
+    let bytes = std::fs::read(recording("node-search").join(format!("{node}.ndjson.zst"))).unwrap();
+    let text = String::from_utf8(zstd::stream::decode_all(bytes.as_slice()).unwrap()).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Recorded>(line).unwrap());
+    lines.filter(|line| line.kind == "rest" && line.method == "GET" && line.path.contains(mark)).collect()
+}
+
+/// Status and body of a response.
+pub(crate) fn get(app: &App<Indexer>, path: &str) -> (u16, String) {
+    let response = app.get(path);
+    (response.status().as_u16(), String::from_utf8(response.body().to_vec()).unwrap())
+}
+
+async fn app(name: &str) -> App<Indexer> {
+    let store = super::packets::store(name).await;
+    App::new(indexed::indexer(store).unwrap(), query::WITH_NODE_PATHS).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_and_errors_have_the_bytes_of_the_recorded_nodes() {
+    let (mut found, mut errors) = (0, 0);
+    for (node, chain) in [("evm", "bridge-cases/l2"), ("l1", "bridge-cases/l1")] {
+        let app = app(chain).await;
+        let of_hash = recorded(node, "/cosmos/tx/v1beta1/txs/");
+        for line in of_hash.iter().filter(|line| !line.path.contains("/txs/block/")) {
+            let (status, body) = get(&app, &line.path);
+            let mut expected = line.answer.get().to_owned();
+            if node == "l1" && line.status == 404 {
+                // The recording of the L1 begins there: that a transaction is unknown does not say that there is none.
+                expected = expected.replace(
+                    r#"","details""#,
+                    r#" (indexed from height 161; ask a node about earlier blocks)","details""#,
+                );
+            }
+            assert_eq!((status, body), (line.status, expected), "{node} {}", line.path);
+            if status == 200 { found += 1 } else { errors += 1 }
+        }
+    }
+    assert!(found >= 5 && errors >= 10, "{found} transactions, {errors} errors");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_of_a_block_are_those_of_the_recorded_nodes() {
+    let (mut blocks, mut errors) = (0, 0);
+    for (node, chain) in [("evm", "bridge-cases/l2"), ("l1", "bridge-cases/l1")] {
+        let app = app(chain).await;
+        for line in recorded(node, "/cosmos/tx/v1beta1/txs/block/") {
+            let (status, body) = get(&app, &line.path);
+            if line.status != 200 {
+                // The node of the L1 had some more blocks than the recording.
+                let expected = line.answer.get().replace("current height 1333", "current height 1267");
+                assert_eq!((status, body.as_str()), (line.status, expected.as_str()), "{node} {}", line.path);
+                errors += 1;
+                continue;
+            }
+            assert_eq!(status, 200, "{node} {}: {body}", line.path);
+            let (ours, theirs): (Value, Value) =
+                (serde_json::from_str(&body).unwrap(), serde_json::from_str(line.answer.get()).unwrap());
+            assert_eq!(ours["txs"], theirs["txs"], "{node} {}", line.path);
+            assert_eq!(ours["pagination"], theirs["pagination"], "{node} {}", line.path);
+            assert!(ours["block"].is_null() && ours["block_id"].is_null());
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 15 && errors >= 20, "{blocks} blocks, {errors} errors");
+}
