@@ -71,12 +71,11 @@ impl<'a> TxParts<'a> {
 
     /// Appends the `Tx`, which has no type outside of an `Any`.
     pub(super) fn write_tx(&self, out: &mut Vec<u8>) {
-        match self.tx.strip_prefix(TYPED) {
-            Some(rest) => {
-                out.push(b'{');
-                out.extend_from_slice(rest);
-            }
-            None => out.extend_from_slice(self.tx),
+        if let Some(rest) = self.tx.strip_prefix(TYPED) {
+            out.push(b'{');
+            out.extend_from_slice(rest);
+        } else {
+            out.extend_from_slice(self.tx);
         }
     }
 
@@ -96,7 +95,9 @@ impl<'a> TxParts<'a> {
             time,
             b"Z\"",
         ];
-        parts.iter().for_each(|part| out.extend_from_slice(part));
+        for part in parts {
+            out.extend_from_slice(part);
+        }
         out.extend_from_slice(events);
     }
 }
