@@ -3,7 +3,8 @@
 //! `eth_getLogs`, of balances and of transfers.
 //!
 //! `INDEXES_TXS` is the length of the long chain, 0 leaves it out; `INDEXES_ROUNDS` how often each set of indexes is measured
-//! (3), 0 leaves that out; `INDEXES_DIR` the directory of the databases.
+//! (3), 0 leaves that out; `INDEXES_CHAIN` the recording for that (`evm-load`), `NAME:TXS` if it is to be extended; `INDEXES_DIR`
+//! the directory of the databases.
 
 #[path = "indexes/costs.rs"]
 mod costs;
@@ -34,7 +35,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let rounds: u32 = setting("INDEXES_ROUNDS", "3").parse().context("INDEXES_ROUNDS")?;
-    costs::print(rounds)?;
+    costs::print(rounds, &setting("INDEXES_CHAIN", "evm-load"))?;
     match setting("INDEXES_TXS", "1000000").parse().context("INDEXES_TXS")? {
         0 => Ok(()),
         txs => long(txs),

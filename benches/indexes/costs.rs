@@ -8,7 +8,7 @@ use benches::indexes;
 use benches::report::{bytes_each, line, median, micros_each, table};
 
 /// The sets; all others are compared with the first.
-const SETS: [&str; 9] = [
+const SETS: [&str; 10] = [
     "",
     "blocks",
     "logs",
@@ -18,14 +18,17 @@ const SETS: [&str; 9] = [
     "tokens",
     "call_errors",
     "ledger",
+    "packets,bridge",
 ];
 
-/// Measures each set so many times, in turns.
-pub(crate) fn print(rounds: u32) -> Result<()> {
+/// Measures each set so many times, in turns, on a recording: `NAME`, or `NAME:TXS` extended to so many transactions.
+pub(crate) fn print(rounds: u32, chain: &str) -> Result<()> {
     if rounds == 0 {
         return Ok(());
     }
-    let node = NodeApart::start("evm-load", None)?;
+    let (recording, txs) = chain.split_once(':').map_or((chain, None), |(name, txs)| (name, Some(txs)));
+    let extended = txs.map(|txs| anyhow::Ok((txs.parse()?, "100"))).transpose()?;
+    let node = NodeApart::start(recording, extended)?;
     let txs = node.summary().txs;
     let mut cpu = [const { Vec::<Duration>::new() }; SETS.len()];
     let mut bytes = [0; SETS.len()];
