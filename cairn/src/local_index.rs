@@ -11,7 +11,7 @@ use node::TxSearchHit;
 use query::Indexer;
 use query::v1::{GetIbcPacketResponse, ListBalancesResponse};
 use serde_json::Value;
-use tracker::{IndexedTx, PacketStep};
+use tracker::{BridgeStep, IndexedTx, PacketStep};
 use web::app::App;
 
 /// Rows of a page of balances: the most that the API gives.
@@ -47,6 +47,14 @@ impl CurrentIndex {
     fn of(&self, chain: &str) -> Option<Arc<App<Indexer>>> {
         let app = self.app.get().and_then(Weak::upgrade);
         app.filter(|app| app.state().chain_id() == chain)
+    }
+
+    /// The transaction with this hash; a block's own event has none.
+    fn tx_of(&self, chain: &str, hash: Option<impl AsRef<str>>) -> Result<Option<IndexedTx>, String> {
+        match hash.map(|hash| parse_hash(hash.as_ref())) {
+            Some(Ok(Some(hash))) => tracker::LocalIndex::tx(self, chain, hash),
+            _ => Ok(None),
+        }
     }
 
     /// The body of `GET target`, if `chain` is indexed here and has what is wanted.
@@ -90,11 +98,25 @@ impl tracker::LocalIndex for CurrentIndex {
             "timeout_packet" => packet.timeout,
             _ => None,
         };
-        // A block's own event has no transaction.
-        match stage.map(|stage| parse_hash(&stage.txhash)) {
-            Some(Ok(Some(hash))) => self.tx(chain, hash),
-            _ => Ok(None),
-        }
+        self.tx_of(chain, stage.map(|stage| stage.txhash))
+    }
+
+    fn bridge(&self, chain: &str, step: BridgeStep) -> Result<Option<IndexedTx>, String> {
+        let root = "/indexer/bridge/v1";
+        let (target, hash) = match step {
+            BridgeStep::Finalized { l1_sequence } => {
+                (format!("{root}/deposits/{l1_sequence}"), "/deposit/txhash")
+            }
+            BridgeStep::Proposed { bridge, output } => {
+                (format!("{root}/outputs/{output}?bridge_id={bridge}"), "/output/l1_txhash")
+            }
+            BridgeStep::Claimed { bridge, l2_sequence } => {
+                (format!("{root}/claims?bridge_id={bridge}&l2_sequence={l2_sequence}"), "/claims/0/txhash")
+            }
+        };
+        let Some(body) = self.read(chain, &target)? else { return Ok(None) };
+        let response: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        self.tx_of(chain, response.pointer(hash).and_then(Value::as_str))
     }
 }
 
@@ -127,5 +149,70 @@ impl routing_api::LocalIndex for CurrentIndex {
         let target = format!("/indexer/stream/v1/transfers?include_fees=true&account={}", account.to_hex());
         let events = self.of(chain)?.open(&target).ok()?;
         Some(events.filter(|event| std::future::ready(event.name() == "transfer")).map(drop).boxed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use chain::bridge::BridgeEvent;
+    use chain::comet::{order, parse_block, parse_results};
+    use chain::hash::tx_hash;
+    use replay::{Options, Recording};
+    use schema::bridge::BRIDGE;
+    use store::{MemStore, Store};
+    use tracker::LocalIndex as _;
+
+    use super::*;
+
+    static INDEX: schema::index::Index = BRIDGE;
+
+    /// The transactions of all steps of the bridge on a recorded chain.
+    fn steps(recording: &Recording) -> HashMap<BridgeStep, Hash> {
+        let mut steps = HashMap::new();
+        for of in recording.heights() {
+            let raw = parse_block(&of.block).unwrap().raw_txs().unwrap();
+            for (place, event) in order::in_order(&parse_results(&of.block_results).unwrap()) {
+                let step = match BridgeEvent::read(event) {
+                    Some(BridgeEvent::Finalized(of)) => BridgeStep::Finalized { l1_sequence: of.l1_sequence },
+                    Some(BridgeEvent::Proposed(of)) => {
+                        BridgeStep::Proposed { bridge: of.bridge, output: of.output }
+                    }
+                    Some(BridgeEvent::Claim(of)) => {
+                        BridgeStep::Claimed { bridge: of.bridge, l2_sequence: of.sequence }
+                    }
+                    _ => continue,
+                };
+                steps.insert(step, tx_hash(&raw[place.unwrap()]));
+            }
+        }
+        steps
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn steps_of_the_bridge_are_read_from_the_own_tables() {
+        for name in ["l1-l2/l1", "l1-l2/l2", "bridge-cases/l1"] {
+            let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
+            let store: Arc<dyn Store> = Arc::new(MemStore::new());
+            let mut config = testkit::indexed::config(&recording).unwrap();
+            config.indexes = vec![&INDEX];
+            let played = (Arc::clone(&recording), Options::default());
+            testkit::indexed::index_as(config, played.0, played.1, Arc::clone(&store)).await.unwrap();
+            let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+            let app = Arc::new(app);
+            let index = CurrentIndex::new(|| Ok(()));
+            index.set(&app);
+            let chain = app.state().chain_id();
+            let steps = steps(&recording);
+            assert!(steps.len() > 10, "{name}: {}", steps.len());
+            for (step, hash) in steps {
+                let found = index.bridge(chain, step).unwrap();
+                assert_eq!(found.map(|(tx, _)| tx.hash), Some(hash), "{name} {step:?}");
+                assert!(index.bridge("another-1", step).unwrap().is_none());
+            }
+            let unknown = BridgeStep::Claimed { bridge: 1, l2_sequence: 9_999 };
+            assert!(index.bridge(chain, unknown).unwrap().is_none());
+        }
     }
 }

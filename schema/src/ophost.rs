@@ -29,6 +29,11 @@ store::tables! {
     /// | bridge (8, BE) | number (8, BE) | → [`PaidWithdrawal`] (protobuf)
     pub table Claims("ophost_claim", 0x9a, Scan): (u64, u64) => Message<PaidWithdrawal>;
 
+    /// The numbers of claims, by the withdrawal: it is claimed once.
+    ///
+    /// | bridge (8, BE) | number of the withdrawal on the rollup (8, BE) | → number of the claim (varint)
+    pub table ClaimNumbers("ophost_claim_number", 0x8e, Point): (u64, u64) => u64;
+
     /// Transactions that publish blocks of a rollup, by who publishes them.
     ///
     /// | submitter (escaped text) | first ordinal (8, BE) | → up to 32 sequences (varints)
@@ -278,6 +283,7 @@ fn write_claim(rows: &mut Rows<'_, '_>, source: &Source, claim: Claim) -> Result
     let Claim { bridge: number, output, sequence, from, to, l1_denom, l2_denom, amount } = claim;
     let mut bridge = of(rows, number)?;
     bridge.claims += 1;
+    rows.set::<ClaimNumbers>(&(number, sequence), &bridge.claims);
     let source = Some(source.clone());
     let row = PaidWithdrawal { source, output, sequence, from, to, l1_denom, l2_denom, amount };
     rows.put::<Claims>(&(number, bridge.claims), &Message(row));

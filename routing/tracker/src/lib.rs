@@ -58,7 +58,7 @@ mod tracker;
 mod tx_hash;
 
 pub use chains::clients::{ChainClients, Clients, NoAddress};
-pub use chains::local_index::{IndexedTx, LocalIndex, PacketStep};
+pub use chains::local_index::{BridgeStep, IndexedTx, LocalIndex, PacketStep};
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use evidence::detect::detect_hops;
 pub use meter::describe as describe_metrics;

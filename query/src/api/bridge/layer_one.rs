@@ -1,6 +1,6 @@
 //! Bridges of a layer one, with their outputs, deposits, claims and batches.
 
-use schema::ophost::{self, Batches, Bridge, Bridges, Claims, L1Deposits, ProposedOutputs};
+use schema::ophost::{self, Batches, Bridge, Bridges, ClaimNumbers, Claims, L1Deposits, ProposedOutputs};
 use schema::tx::Txs;
 use store::key::{All, Text};
 use store::{Message, Order, Snapshot};
@@ -8,13 +8,14 @@ use web::call::Call;
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use super::{BY_BRIDGE, PAGES, list, run, write_each};
+use super::{BY_BRIDGE, OF_CLAIMS, PAGES, list, run, write_each};
 use crate::api::ListRequest;
 use crate::array::Stored;
 use crate::array::set::InMemory;
 use crate::bridge_record;
 use crate::cursor::Space;
 use crate::indexer::Indexer;
+use crate::page_writer::PageWriter;
 use crate::params::Paging;
 use crate::record;
 use crate::v1;
@@ -114,14 +115,21 @@ pub(super) fn output(
 
 pub(super) fn claims(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let number = needed(call)?;
-    let request = list(indexer, call, BY_BRIDGE)?;
+    let request = list(indexer, call, OF_CLAIMS)?;
     let bridge = known(request.snapshot(), number)?;
-    request.respond("claims", &run(1, bridge.claims), None, |out, numbers| {
+    let write = |out: &mut PageWriter, numbers: &[u64]| {
         write_each(out, numbers, |claim| {
             let row = bridge_record::stored::<Claims, _>(request.snapshot(), &(number, claim), claim)?;
             Ok(bridge_record::claim(number, row))
         })
-    })
+    };
+    let sequence = call.first("l2_sequence").and_then(|text| text.parse::<u64>().ok());
+    let Some(sequence) = sequence.filter(|sequence| *sequence > 0) else {
+        return request.respond("claims", &run(1, bridge.claims), None, write);
+    };
+    let claim = store::table::read::<ClaimNumbers>(request.snapshot(), &(number, sequence));
+    let claim = claim.map_err(HttpError::internal)?;
+    request.respond("claims", &InMemory(claim.iter().collect()), None, write)
 }
 
 pub(super) fn batches(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {

@@ -26,6 +26,30 @@ pub struct PacketStep<'a> {
     pub sequence: u64,
 }
 
+/// A step of a transfer over an optimistic bridge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BridgeStep {
+    /// On a rollup, which has one bridge: the deposit with this number was finalized.
+    Finalized {
+        /// Counts the deposits of the bridge.
+        l1_sequence: u64,
+    },
+    /// On a layer one: an output was proposed. Where one was deleted and proposed again, the last proposal.
+    Proposed {
+        /// The bridge.
+        bridge: u64,
+        /// The number of the output.
+        output: u64,
+    },
+    /// On a layer one: a withdrawal was claimed.
+    Claimed {
+        /// The bridge.
+        bridge: u64,
+        /// Counts the withdrawals of the rollup.
+        l2_sequence: u64,
+    },
+}
+
 /// The index of one or several chains. Its reads take as long as one of a disk.
 pub trait LocalIndex: Send + Sync {
     /// The transaction of `chain` with this hash; `None` if it has no such one, or another chain.
@@ -39,6 +63,12 @@ pub trait LocalIndex: Send + Sync {
     /// # Errors
     /// The reason why it could not be read.
     fn packet(&self, chain: &str, step: PacketStep<'_>) -> Result<Option<IndexedTx>, String>;
+
+    /// The transaction in which a transfer over an optimistic bridge went a step on `chain`; `None` as of [`LocalIndex::tx`].
+    ///
+    /// # Errors
+    /// The reason why it could not be read.
+    fn bridge(&self, chain: &str, step: BridgeStep) -> Result<Option<IndexedTx>, String>;
 }
 
 /// The local index, if there is one, for the queries of one chain.
@@ -57,6 +87,11 @@ impl LocalChain {
     pub(crate) fn packet(&self, step: PacketStep<'_>) -> Option<IndexedTx> {
         let index = self.index.as_ref()?;
         self.found(index.packet(&self.chain, step))
+    }
+
+    pub(crate) fn bridge(&self, step: BridgeStep) -> Option<IndexedTx> {
+        let index = self.index.as_ref()?;
+        self.found(index.bridge(&self.chain, step))
     }
 
     /// The nodes are asked for what could not be read.

@@ -16,7 +16,7 @@ use node::{Kind, Rest, TxSearchHit};
 
 use crate::chains::clients::Clients;
 use crate::chains::limiter::Limiter;
-use crate::chains::local_index::LocalChain;
+use crate::chains::local_index::{BridgeStep, LocalChain};
 use crate::chains::query_error::QueryError;
 use crate::evidence::hop::TxRef;
 
@@ -63,6 +63,17 @@ impl Search<'_> {
             }
             found => found,
         }
+    }
+
+    /// The transaction of a step of the bridge in the index of this process, with the position of its event.
+    pub(crate) fn indexed(
+        &self,
+        step: BridgeStep,
+        place: &dyn Fn(&TxSearchHit) -> Option<usize>,
+    ) -> Option<(Found, usize)> {
+        let (tx, time) = self.local.bridge(step)?;
+        let at = place(&tx)?;
+        Some(((tx, Some(time)), at))
     }
 
     /// The same without an index: of the newest blocks, or of a block where the bridge's executor saw a withdrawal.

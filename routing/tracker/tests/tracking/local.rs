@@ -9,26 +9,33 @@ use chain::hash::{Hash, tx_hash};
 use node::{FoundEvent, TxSearchHit};
 use replay::Recording;
 use serde_json::Value;
-use tracker::{IndexedTx, LocalIndex, PacketStep};
+use tracker::{BridgeStep, IndexedTx, LocalIndex, PacketStep};
 
 use crate::expected::expected;
-use crate::whole::{afterwards, comparable};
+use crate::whole::{afterwards, check_end, comparable};
 use crate::world::{L1, L2, RECORDED_L1, RECORDED_L2, Services, World};
 
 /// Every transaction of the recorded chains, as an index has them.
 #[derive(Default)]
-struct Recorded {
+pub(crate) struct Recorded {
     txs: HashMap<(&'static str, Hash), IndexedTx>,
     /// Of successful ones, by chain, type of event, port, channel and sequence.
     steps: HashMap<(&'static str, String, String, String, u64), Hash>,
+    /// The same of the bridge.
+    bridge_steps: HashMap<(&'static str, BridgeStep), Hash>,
     reads: AtomicUsize,
 }
 
 impl Recorded {
     fn new() -> Self {
+        Self::of(&RECORDED_L1, &RECORDED_L2)
+    }
+
+    /// Of any recorded pair.
+    pub(crate) fn of(l1: &Recording, l2: &Recording) -> Self {
         let mut all = Self::default();
-        all.add(L1, &RECORDED_L1);
-        all.add(L2, &RECORDED_L2);
+        all.add(L1, l1);
+        all.add(L2, l2);
         all
     }
 
@@ -67,6 +74,10 @@ impl Recorded {
                         let key = (chain, event.kind.clone(), port, channel, sequence.parse().unwrap());
                         self.steps.entry(key).or_insert(hash);
                     }
+                    if let Some(step) = bridge_step(event) {
+                        // The last one: an output may be proposed again.
+                        self.bridge_steps.insert((chain, step), hash);
+                    }
                 }
                 self.txs.insert((chain, hash), (tx, block.header.time));
             }
@@ -74,8 +85,21 @@ impl Recorded {
     }
 
     fn chain(name: &str) -> &'static str {
-        if name == L1 { L1 } else { L2 }
+        if name.contains("-l1-") { L1 } else { L2 }
     }
+}
+
+fn bridge_step(of: &FoundEvent) -> Option<BridgeStep> {
+    let number = |key: &str| of.get(key)?.parse::<u64>().ok();
+    let bridge = || number("bridge_id");
+    Some(match &*of.kind {
+        "finalize_token_deposit" => BridgeStep::Finalized { l1_sequence: number("l1_sequence")? },
+        "propose_output" => BridgeStep::Proposed { bridge: bridge()?, output: number("output_index")? },
+        "finalize_token_withdrawal" => {
+            BridgeStep::Claimed { bridge: bridge()?, l2_sequence: number("l2_sequence")? }
+        }
+        _ => return None,
+    })
 }
 
 fn event(of: &chain::comet::Event<'_>) -> FoundEvent {
@@ -95,6 +119,11 @@ impl LocalIndex for Recorded {
         let key = (Self::chain(chain), event.to_owned(), port.to_owned(), channel.to_owned(), sequence);
         self.steps.get(&key).map_or(Ok(None), |hash| self.tx(chain, *hash))
     }
+
+    fn bridge(&self, chain: &str, step: BridgeStep) -> Result<Option<IndexedTx>, String> {
+        let hash = self.bridge_steps.get(&(Self::chain(chain), step));
+        hash.map_or(Ok(None), |hash| self.tx(chain, *hash))
+    }
 }
 
 /// An index that fails.
@@ -106,6 +135,10 @@ impl LocalIndex for Broken {
     }
 
     fn packet(&self, _: &str, _: PacketStep<'_>) -> Result<Option<IndexedTx>, String> {
+        Err("a row is damaged".to_owned())
+    }
+
+    fn bridge(&self, _: &str, _: BridgeStep) -> Result<Option<IndexedTx>, String> {
         Err("a row is damaged".to_owned())
     }
 }
@@ -146,6 +179,20 @@ async fn nodes_without_an_index_and_without_results_of_blocks_are_enough() {
         assert_eq!(comparable(&world.status(&chain, &hash)), wanted, "{chain} {hash}");
     }
     assert!(index.reads.load(Ordering::Relaxed) > 90);
+}
+
+#[tokio::test]
+async fn without_executor_and_indexes_of_nodes_every_transfer_reaches_its_recorded_end() {
+    let world = World::whole(Services::All).await;
+    let faults = ["no-index", "discard-abci-responses", "executor:502"];
+    world.play(&faults, &faults);
+    world.tracker().read_from(Arc::new(Recorded::new()));
+    let now = afterwards();
+    for (chain, hash) in expected().keys() {
+        world.tracker().track(chain, hash, now).unwrap();
+    }
+    world.tracker().poll_due(now).await.unwrap();
+    check_end(&world);
 }
 
 #[tokio::test]

@@ -8,8 +8,9 @@ use replay::ReplayNode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
-use tracker::{Options, Tracker};
+use tracker::{LocalIndex, Options, Tracker};
 
+use crate::local::Recorded;
 use crate::world::{Services, endpoints, play, recording};
 
 const DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/recordings/l1-l2-swaps");
@@ -28,7 +29,11 @@ fn registry(is_listed: impl Fn(&str) -> bool) -> Registry {
 }
 
 /// The responses about all swaps, polled until their states have settled.
-async fn answers(faults: &[&str], registry: Registry) -> Vec<(&'static Value, Value)> {
+async fn answers(
+    faults: &[&str],
+    registry: Registry,
+    index: Option<Arc<dyn LocalIndex>>,
+) -> Vec<(&'static Value, Value)> {
     let l1 = play(&recording("l1-l2-swaps/l1"), None, faults).await;
     let l2 = play(&recording("l1-l2-swaps/l2"), None, faults).await;
     let node = |id: &str| -> &ReplayNode { if id.contains("-l1-") { &l1 } else { &l2 } };
@@ -36,6 +41,9 @@ async fn answers(faults: &[&str], registry: Registry) -> Vec<(&'static Value, Va
     let (_, registry) = watch::channel(Arc::new(registry));
     let dir = TempDir::new().unwrap();
     let tracker = Tracker::open(dir.path(), registry, Options::default()).unwrap();
+    if let Some(index) = index {
+        tracker.read_from(index);
+    }
     let now = Timestamp::parse("2026-11-26T19:10:00Z").unwrap();
     let id = |swap: &'static Value| (swap["chain_id"].as_str().unwrap(), swap["tx_hash"].as_str().unwrap());
     for swap in &*EXPECTED {
@@ -107,8 +115,18 @@ async fn all_recorded_swaps_have_their_state_hops_and_release() {
     // Without the tokens of the L1 in its registry, the tracker asks the chain for their denominations.
     let all = || registry(|_| true);
     let few = registry(|asset| ["uinit", "GAS", "18-decimals"].iter().any(|denom| asset.contains(denom)));
-    for (faults, registry) in [(&[][..], all()), (&["no-search"], all()), (&[], few)] {
-        let answers = answers(faults, registry).await;
+    let index = || -> Arc<dyn LocalIndex> {
+        Arc::new(Recorded::of(&recording("l1-l2-swaps/l1"), &recording("l1-l2-swaps/l2")))
+    };
+    // With the chains indexed by this process, neither the executor nor an index of the nodes is needed.
+    let nothing_else = &["no-index", "discard-abci-responses", "executor:502"][..];
+    for (faults, registry, index) in [
+        (&[][..], all(), None),
+        (&["no-search"], all(), None),
+        (&[], few, None),
+        (nothing_else, all(), Some(index())),
+    ] {
+        let answers = answers(faults, registry, index).await;
         assert_eq!(answers.len(), 121);
         let wrong = answers.iter().flat_map(|(swap, answer)| {
             differences(swap, answer).into_iter().map(move |what| format!("{}: {what}", swap["what"]))

@@ -8,6 +8,7 @@ use node::{BridgeOutput, FoundEvent, TxSearchHit};
 
 use super::ChainQueries;
 use super::packet::nothing;
+use crate::chains::local_index::BridgeStep;
 use crate::chains::query_error::QueryError;
 use crate::chains::search::{Search, Wanted};
 use crate::evidence::detect;
@@ -20,19 +21,25 @@ impl ChainQueries<'_> {
         const KIND: &str = "finalize_token_deposit";
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
         let (search, sequence) = (self.search(to)?, hop.l1_sequence);
+        let text = sequence.to_string();
+        // A rollup has one bridge, so its events have no bridge number.
+        let place = |tx: &TxSearchHit| find(tx, KIND, &[("l1_sequence", &text)]);
+        let indexed = search.indexed(BridgeStep::Finalized { l1_sequence: sequence }, &place);
         let state = match search.clients.rest() {
+            _ if indexed.is_some() => Ok(true),
             Ok(rest) => rest.next_deposit(None).await.map(|next| next > sequence).map_err(QueryError::from),
             Err(error) => Err(error.into()),
         };
         if let Ok(false) = state {
             return Ok(Vec::new());
         }
-        let text = sequence.to_string();
-        // A rollup has one bridge, so its events have no bridge number.
-        let place = |tx: &TxSearchHit| find(tx, KIND, &[("l1_sequence", &text)]);
         let condition = format!("{KIND}.l1_sequence='{sequence}'");
         let wanted = Wanted { narrower: condition.clone(), condition, place: &place };
-        let found = match (search.event(&wanted).await, &state) {
+        let found = match indexed {
+            Some(found) => Ok(Some(found)),
+            None => search.event(&wanted).await,
+        };
+        let found = match (found, &state) {
             (Ok(Some(found)), _) => Some(found),
             (found, Err(_)) => return nothing(found, state.err()),
             (_, Ok(_)) if hop.finalized.is_some() => return Ok(Vec::new()),
@@ -117,13 +124,19 @@ impl ChainQueries<'_> {
         let condition = format!("{KIND}.output_index='{index}'");
         let narrower = format!("{KIND}.bridge_id='{bridge}'");
         let wanted = Wanted { condition, narrower, place: &place };
-        let in_block =
-            search.event_at_change((output.l1_block, output.l1_block), |_| ready(Ok(true)), &wanted);
-        let found = match in_block.await.ok().flatten() {
+        let indexed = search.indexed(BridgeStep::Proposed { bridge, output: output.index }, &place);
+        // A deleted output may have had the same number.
+        let found = match indexed.filter(|((tx, _), _)| tx.height == output.l1_block) {
+            None => {
+                let block = (output.l1_block, output.l1_block);
+                search.event_at_change(block, |_| ready(Ok(true)), &wanted).await.ok().flatten()
+            }
+            found => found,
+        };
+        let found = match found {
             None => search.event(&wanted).await.ok().flatten(),
             found => found,
         };
-        // A deleted output may have had the same number.
         let found = found.filter(|((tx, _), _)| tx.height == output.l1_block);
         TxRef {
             chain: search.chain.clone(),
@@ -138,8 +151,11 @@ impl ChainQueries<'_> {
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
         let (search, bridge) = (self.search(l1)?, *bridge);
         let hash = withdrawal_hash(hop, bridge);
+        let (sequence, id) = (hop.l2_sequence.to_string(), bridge.to_string());
+        let place = |tx: &TxSearchHit| find(tx, KIND, &[("l2_sequence", &sequence), ("bridge_id", &id)]);
+        let indexed = search.indexed(BridgeStep::Claimed { bridge, l2_sequence: hop.l2_sequence }, &place);
         let state = match (search.clients.rest(), hash) {
-            _ if hop.claimed.is_some() => Ok(true),
+            _ if hop.claimed.is_some() || indexed.is_some() => Ok(true),
             (Ok(rest), Some(hash)) => {
                 rest.is_withdrawal_claimed(bridge, hash, None).await.map_err(QueryError::from)
             }
@@ -150,11 +166,13 @@ impl ChainQueries<'_> {
         if let Ok(false) = state {
             return Ok(Vec::new());
         }
-        let (sequence, id) = (hop.l2_sequence.to_string(), bridge.to_string());
-        let place = |tx: &TxSearchHit| find(tx, KIND, &[("l2_sequence", &sequence), ("bridge_id", &id)]);
         let condition = format!("{KIND}.l2_sequence='{sequence}'");
         let wanted = Wanted { condition, narrower: format!("{KIND}.bridge_id='{id}'"), place: &place };
-        let found = match (search.event(&wanted).await, &state, hash) {
+        let found = match indexed {
+            Some(found) => Ok(Some(found)),
+            None => search.event(&wanted).await,
+        };
+        let found = match (found, &state, hash) {
             (Ok(Some(found)), ..) => Some(found),
             (found, Err(_), _) => return nothing(found, state.err()),
             (_, Ok(_), Some(hash)) if hop.claimed.is_none() => {
