@@ -250,8 +250,9 @@ const TIMES: [&str; 14] = [
 const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
 
 /// Members that JSON lacks where they are empty, with their types where they are not.
-const OPTIONALS: [(&str, &str); 20] = [
+const OPTIONALS: [(&str, &str); 21] = [
     ("BridgeWithdrawal.claimable_at", "String"),
+    ("BridgeWithdrawal.claimed_tx", "String"),
     ("BridgeWithdrawal.output_l1_height", "u64"),
     ("BridgeWithdrawal.state", "String"),
     ("ListExecutorWithdrawalsResponse.next", "u64"),

@@ -1,6 +1,6 @@
 //! Asks the layer one of a rollup for the outputs and claims of its bridge, for the optional index `bridge`.
 //!
-//! The lane's writer writes the replies. A layer one that does not answer delays nothing: withdrawals then have no proofs yet.
+//! The lane's writer writes the replies. A layer one that does not reply delays nothing: withdrawals then have no proofs yet.
 //!
 //! # Invariants
 //!
@@ -18,7 +18,7 @@ use chain::bridge::claimable_at;
 use node::retry::Backoff;
 use node::{BridgeOutput, Node, Rest};
 use schema::bridge::BRIDGE;
-use schema::bridge_output::{self, L1Proposal, L1Replies, L1State};
+use schema::bridge_output::{self, L1Claim, L1Proposal, L1Replies, L1State};
 use schema::opchild;
 use store::{Snapshot, Store};
 use tokio::sync::mpsc;
@@ -35,6 +35,9 @@ const PAGE: u64 = 1000;
 
 /// Withdrawals of a round that are asked about: the newest, and the next of all others.
 const CLAIMS: [usize; 2] = [8, 16];
+
+/// Transactions of a search for a claim, the most that a node gives: bridges count their withdrawals independently of each other.
+const CLAIM_TXS: u32 = 100;
 
 /// Pauses after failures.
 const PAUSES: Backoff =
@@ -94,7 +97,7 @@ impl BridgeSource {
                     let since = failing.get_or_insert_with(Instant::now);
                     if since.elapsed() >= REMINDER {
                         *since = Instant::now();
-                        tracing::warn!(error = %causes(&error), "outputs of the bridge are old until the layer one answers");
+                        tracing::warn!(error = %causes(&error), "outputs of the bridge are old until the layer one replies");
                     }
                     failures += 1;
                     self.poll.max(PAUSES.delay(failures))
@@ -112,18 +115,10 @@ impl BridgeSource {
             asked.chain = true;
         }
         let config = self.l1.bridge_config(bridge).await?;
-        let replies = |outputs: &[BridgeOutput], last: Option<u64>, claimed: Vec<u64>| {
+        let replies = |outputs: &[BridgeOutput], last: Option<u64>, claimed: Vec<(u64, L1Claim)>| {
             let (finalization_seconds, disabled) = (config.finalization_seconds, config.disabled);
             let outputs = outputs.iter().map(|output| (output.index, proposal(output))).collect();
-            Fetched::L1(L1Replies {
-                bridge,
-                finalization_seconds,
-                disabled,
-                outputs,
-                last,
-                claimed,
-                seen: now().unsigned_abs(),
-            })
+            Fetched::L1(L1Replies { bridge, finalization_seconds, disabled, outputs, last, claimed })
         };
         let (newest, missing) = self.newest(bridge).await?;
         let last = newest.last().map_or(0, |output| output.index);
@@ -201,7 +196,12 @@ impl BridgeSource {
     }
 
     /// Withdrawals that were claimed, of some that can be.
-    async fn claimed(&self, bridge: u64, period: u64, after: &mut u64) -> Result<Vec<u64>, Failure> {
+    async fn claimed(
+        &self,
+        bridge: u64,
+        period: u64,
+        after: &mut u64,
+    ) -> Result<Vec<(u64, L1Claim)>, Failure> {
         let hashes = {
             let snapshot = self.store.snapshot()?;
             let [newest, others] = CLAIMS;
@@ -219,10 +219,33 @@ impl BridgeSource {
         let mut claimed = Vec::new();
         for (sequence, hash) in hashes {
             if self.l1.is_withdrawal_claimed(bridge, hash, None).await? {
-                claimed.push(sequence);
+                let tx_hash = self.claim_tx(bridge, sequence).await?;
+                claimed.push((sequence, L1Claim { seen: now().unsigned_abs(), tx_hash }));
             }
         }
         Ok(claimed)
+    }
+
+    /// The hash of the transaction that claimed a withdrawal; empty if the layer one has no index of transactions, or not of this one.
+    async fn claim_tx(&self, bridge: u64, sequence: u64) -> Result<Vec<u8>, Failure> {
+        const KIND: &str = "finalize_token_withdrawal";
+        // One condition that few transactions meet, because a node reads all that any of them selects.
+        let query = format!("{KIND}.l2_sequence='{sequence}'");
+        let found = match self.l1.find_txs(&query, 1, CLAIM_TXS, true).await {
+            Err(error) if error.kind() == node::Kind::Permanent => {
+                tracing::debug!(sequence, %error, "transaction of a claim not found");
+                return Ok(Vec::new());
+            }
+            found => found?.0,
+        };
+        let (bridge, sequence) = (bridge.to_string(), sequence.to_string());
+        let is_it = |event: &node::FoundEvent| {
+            event.kind == KIND
+                && event.get("bridge_id") == Some(&bridge)
+                && event.get("l2_sequence") == Some(&sequence)
+        };
+        let mut found = found.into_iter().filter(|(tx, _)| tx.code == 0 && tx.events.iter().any(is_it));
+        Ok(found.next().map(|(tx, _)| tx.hash.to_vec()).unwrap_or_default())
     }
 }
 

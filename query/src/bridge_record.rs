@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::Timestamp;
 use chain::bridge::{claimable_at, tree};
-use schema::bridge_output::{self, Comparison, L1Claims, L1State, Output};
+use schema::bridge_output::{self, Comparison, L1Claim, L1Claims, L1State, Output};
 use schema::opchild::{self, Arrival, BridgeState, Finalized, Source, Withdrawals};
 use schema::ophost::{L1Deposit, OneProposal, PaidWithdrawal, ProposedOutput};
 use store::{Message, Snapshot, Table as _};
@@ -20,7 +20,7 @@ pub(crate) struct Records<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     /// What the rollup says of its bridge.
     pub(crate) state: BridgeState,
-    /// What the layer one says; `None` while it has not answered.
+    /// What the layer one says; `None` while there is no reply of it.
     pub(crate) l1: Option<L1State>,
     /// Nanoseconds since 1970 UTC.
     pub(crate) now: i64,
@@ -105,6 +105,8 @@ impl<'a> Records<'a> {
         let (mut record, output) =
             self.read(sequence)?.ok_or_else(|| missing(Withdrawals::SPEC, sequence))?;
         self.stage(sequence, output.as_ref())?.name().clone_into(&mut record.state);
+        record.claimed_tx =
+            self.claim(sequence)?.map(|claim| hex::encode_upper(claim.tx_hash)).unwrap_or_default();
         if let Some(output) = &output {
             record.claimable_at = self.final_at(output).map(time).unwrap_or_default();
             record.output_l1_height = output.live().map_or(0, |proposal| proposal.l1_height);
@@ -114,9 +116,7 @@ impl<'a> Records<'a> {
 
     /// How far a withdrawal is, which `output` covers.
     pub(crate) fn stage(&self, sequence: u64, output: Option<&Output>) -> Result<Stage, HttpError> {
-        let claimed =
-            store::table::read::<L1Claims>(self.snapshot, &sequence).map_err(HttpError::internal)?;
-        if claimed.is_some() {
+        if self.claim(sequence)?.is_some() {
             return Ok(Stage::Claimed);
         }
         Ok(match output.and_then(|output| self.final_at(output)) {
@@ -124,6 +124,12 @@ impl<'a> Records<'a> {
             Some(at) if at > self.now => Stage::Proposed,
             Some(_) => Stage::Final,
         })
+    }
+
+    /// The claim of a withdrawal, if it is known.
+    fn claim(&self, sequence: u64) -> Result<Option<L1Claim>, HttpError> {
+        let claim = store::table::read::<L1Claims>(self.snapshot, &sequence).map_err(HttpError::internal)?;
+        Ok(claim.map(|Message(claim)| claim))
     }
 
     fn read(&self, sequence: u64) -> Result<Option<(BridgeWithdrawal, Option<Output>)>, HttpError> {
@@ -157,6 +163,7 @@ impl<'a> Records<'a> {
             state: String::new(),
             claimable_at: String::new(),
             output_l1_height: 0,
+            claimed_tx: String::new(),
         };
         Ok(Some((record, covering.map(|(_, output)| output))))
     }

@@ -2,7 +2,9 @@
 //! has bridges, outputs and claims ([`crate::ophost`]). What the layer one says about a rollup's outputs, a lane asks it for
 //! ([`crate::bridge_output`]).
 
-use chain::bridge::{BridgeEvent, may_have_events};
+use std::sync::Once;
+
+use chain::bridge::{BridgeEvent, is_bridge_event, may_have_events};
 use chain::comet::Event;
 use chain::comet::order::is_of_the_end;
 use serde::Deserialize;
@@ -16,14 +18,14 @@ use crate::opchild::{
     self, BridgeStates, FinalizedDeposits, ReceiverDeposits, ReceiverWithdrawals, SenderDeposits,
     SenderWithdrawals, Source, Withdrawals,
 };
-use crate::ophost::{self, Batches, Bridges, Claims, L1Deposits, ProposedOutputs};
+use crate::ophost::{self, Batches, Bridges, ClaimNumbers, Claims, L1Deposits, ProposedOutputs};
 use crate::records::damaged;
 use crate::tx::Txs;
 
 /// The index.
 pub const BRIDGE: Index = Index {
     name: "bridge",
-    version: 1,
+    version: 2,
     tables: &[
         Withdrawals::SPEC,
         ReceiverWithdrawals::SPEC,
@@ -36,6 +38,7 @@ pub const BRIDGE: Index = Index {
         ProposedOutputs::SPEC,
         L1Deposits::SPEC,
         Claims::SPEC,
+        ClaimNumbers::SPEC,
         Batches::SPEC,
         Outputs::SPEC,
         L1Claims::SPEC,
@@ -83,10 +86,23 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
 /// Writes what an event says; `seq` is that of its transaction.
 fn write(rows: &mut Rows<'_, '_>, source: &Source, seq: Option<u64>, event: &Event<'_>) -> Result<(), Error> {
     match BridgeEvent::read(event) {
-        None => Ok(()),
+        None => {
+            if is_bridge_event(event) {
+                report_invalid(source.height, &event.kind);
+            }
+            Ok(())
+        }
         Some(BridgeEvent::Info { bridge, l1_chain_id }) => opchild::write_info(rows, bridge, l1_chain_id),
         Some(BridgeEvent::Withdrawal(withdrawal)) => opchild::write_withdrawal(rows, source, withdrawal),
         Some(BridgeEvent::Finalized(deposit)) => opchild::write_deposit(rows, source, deposit),
         Some(event) => ophost::write(rows, source, seq, event),
     }
+}
+
+/// Logs an event that cannot be read. The first one only: a module that writes another form writes it in every block.
+fn report_invalid(height: u64, kind: &str) {
+    static REPORTED: Once = Once::new();
+    REPORTED.call_once(|| {
+        tracing::warn!(height, kind, "event of the bridge left out: an attribute is missing or invalid");
+    });
 }

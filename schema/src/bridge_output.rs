@@ -29,8 +29,8 @@ store::tables! {
 
     /// Withdrawals that were claimed on the layer one.
     ///
-    /// | number of the withdrawal (8, BE) | → when that was seen, nanoseconds since 1970 UTC (varint)
-    pub table L1Claims("bridge_claim", 0x9d, Point): u64 => u64;
+    /// | number of the withdrawal (8, BE) | → [`L1Claim`] (protobuf)
+    pub table L1Claims("bridge_claim", 0x9d, Point): u64 => Message<L1Claim>;
 
     /// Withdrawals with a proof that were not seen to be claimed.
     ///
@@ -46,6 +46,18 @@ store::tables! {
     ///
     /// | 0 (1) | → [`L1State`] (protobuf)
     pub table L1States("bridge_l1_state", 0x9f, Point): u8 => Message<L1State>;
+}
+
+/// A claim of a withdrawal.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
+pub struct L1Claim {
+    /// When it was seen, nanoseconds since 1970 UTC.
+    #[prost(uint64, tag = "1")]
+    pub seen: u64,
+    /// The transaction of the layer one; empty if no node has found it.
+    #[serde(serialize_with = "crate::json::hex")]
+    #[prost(bytes = "vec", tag = "2")]
+    pub tx_hash: Vec<u8>,
 }
 
 /// A proposal of an output.
@@ -160,9 +172,7 @@ pub struct L1Replies {
     /// The last output, if `outputs` ends with it: stored ones after it were deleted.
     pub last: Option<u64>,
     /// Withdrawals that were claimed.
-    pub claimed: Vec<u64>,
-    /// When that was seen, nanoseconds since 1970 UTC.
-    pub seen: u64,
+    pub claimed: Vec<(u64, L1Claim)>,
 }
 
 /// The state of the bridge on the layer one; `None` while it has not answered.

@@ -181,6 +181,26 @@ pub fn may_have_events(record: &[u8]) -> bool {
     MARKS.iter().any(|mark| memmem::find(record, mark).is_some())
 }
 
+/// Types of all events that are read.
+const TYPES: [&str; 11] = [
+    "set_bridge_info",
+    "initiate_token_withdrawal",
+    "finalize_token_deposit",
+    "create_bridge",
+    "update_proposer",
+    "update_challenger",
+    "update_batch_info",
+    "propose_output",
+    "delete_output",
+    "initiate_token_deposit",
+    "finalize_token_withdrawal",
+];
+
+/// True for an event of a bridge, also if it cannot be read.
+pub fn is_bridge_event(event: &Event<'_>) -> bool {
+    TYPES.contains(&event.kind.as_ref())
+}
+
 impl BridgeEvent {
     /// Reads an event; `None` if it is of another kind, or lacks a member that the module writes.
     pub fn read(event: &Event<'_>) -> Option<Self> {
@@ -299,5 +319,17 @@ mod tests {
         let json = r#"{"type":"ibccallbackerror-initiate_token_withdrawal","attributes":[{"key":"l2_sequence","value":"1"}]}"#;
         let event: Event<'_> = serde_json::from_str(json).unwrap();
         assert_eq!(BridgeEvent::read(&event), None);
+        assert!(!is_bridge_event(&event));
+    }
+
+    #[test]
+    fn an_event_with_an_invalid_number_is_none_and_still_of_a_bridge() {
+        for kind in TYPES {
+            let json = format!(
+                r#"{{"type":"{kind}","attributes":[{{"key":"bridge_id","value":"-1"}},{{"key":"l1_sequence","value":"x"}},{{"key":"l2_sequence","value":""}}]}}"#
+            );
+            let event: Event<'_> = serde_json::from_str(&json).unwrap();
+            assert_eq!((BridgeEvent::read(&event), is_bridge_event(&event)), (None, true), "{kind}");
+        }
     }
 }

@@ -68,6 +68,16 @@ const BY_ACCOUNT: &[Param] = &[Param::path("account", TEXT), PAGES];
 
 const BY_BRIDGE: &[Param] = &[BRIDGE_ID, PAGES];
 
+const OF_CLAIMS: &[Param] = &[
+    BRIDGE_ID,
+    Param::query(
+        "l2_sequence",
+        Type::Between(0, i64::MAX),
+        "Only the claim of this withdrawal of the rollup.",
+    ),
+    PAGES,
+];
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list::<GetBridgeInfoResponse>(
@@ -151,7 +161,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list::<ListBridgeClaimsResponse>(
         "/indexer/bridge/v1/claims",
         "Withdrawals that a layer one has paid out, in the order of the chain.",
-        BY_BRIDGE,
+        OF_CLAIMS,
         layer_one::claims,
     ),
     TAG.list::<ListTxsResponse>(

@@ -44,9 +44,9 @@ pub fn apply(txn: &mut Txn<'_>, replies: &L1Replies) -> Result<Applied, Error> {
         }
         state.last_output = state.last_output.min(last);
     }
-    for sequence in &replies.claimed {
+    for (sequence, claim) in &replies.claimed {
         txn.delete::<OpenClaims>(sequence);
-        txn.put::<L1Claims>(sequence, &replies.seen);
+        txn.put::<L1Claims>(sequence, &Message(claim.clone()));
     }
     applied.differing = compare_outputs(txn, &mut state)?;
     txn.put::<L1States>(&0, &Message(state));

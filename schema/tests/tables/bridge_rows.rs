@@ -1,15 +1,16 @@
 //! A row of each table of the index `bridge`.
 
 use schema::bridge_output::{
-    Comparison, L1Claims, L1Proposal, L1State, L1States, OpenClaims, Output, Outputs, WithdrawalTrees,
+    Comparison, L1Claim, L1Claims, L1Proposal, L1State, L1States, OpenClaims, Output, Outputs,
+    WithdrawalTrees,
 };
 use schema::opchild::{
     self, Arrival, BridgeState, BridgeStates, Finalized, FinalizedDeposits, ReceiverDeposits,
     ReceiverWithdrawals, SenderDeposits, SenderWithdrawals, Withdrawals,
 };
 use schema::ophost::{
-    Batches, Bridge, Bridges, Claims, L1Deposit, L1Deposits, OneProposal, PaidWithdrawal, ProposedOutput,
-    ProposedOutputs,
+    Batches, Bridge, Bridges, ClaimNumbers, Claims, L1Deposit, L1Deposits, OneProposal, PaidWithdrawal,
+    ProposedOutput, ProposedOutputs,
 };
 use store::key::Text;
 use store::{Message, Txn};
@@ -60,7 +61,8 @@ pub(crate) fn rollup(txn: &mut Txn<'_>) {
         withdrawals: 1,
     };
     txn.put::<Outputs>(&3, &Message(output));
-    txn.put::<L1Claims>(&6, &1_700_000_000_000_000_000);
+    let claim = L1Claim { seen: 1_700_000_000_000_000_000, tx_hash: vec![0xff; 32] };
+    txn.put::<L1Claims>(&6, &Message(claim));
     txn.put::<OpenClaims>(&7, &());
     txn.put::<WithdrawalTrees>(&(3, 0, 0), &[0xee; 64].to_vec());
     let state = L1State {
@@ -113,6 +115,7 @@ pub(crate) fn layer_one(txn: &mut Txn<'_>) {
         amount: amount.clone(),
     };
     txn.put::<Claims>(&(1, 6), &Message(claim));
+    txn.put::<ClaimNumbers>(&(1, 6), &6);
     let deposit = L1Deposit { source: Some(source()), from, to, l1_denom, l2_denom, amount, has_hook: true };
     txn.put::<L1Deposits>(&(1, 5), &Message(deposit));
     txn.push::<Batches>(&Text::from("init1submitter"), 4).unwrap();
