@@ -26,6 +26,8 @@ pub struct HttpError {
     retry_after: Option<u64>,
     /// For the log only.
     detail: Option<String>,
+    /// The body is the message alone.
+    is_text: bool,
 }
 
 impl HttpError {
@@ -45,6 +47,12 @@ impl HttpError {
     pub fn with_details(mut self, entry: Value) -> Self {
         self.details.push(entry);
         self
+    }
+
+    /// Makes the message the whole body: `text/plain`, as a server gives it whose clients expect no JSON.
+    #[must_use]
+    pub fn as_text(self) -> Self {
+        Self { is_text: true, ..self }
     }
 
     /// Sets `info`: one sentence of advice for the user.
@@ -112,8 +120,11 @@ impl HttpError {
         self.retry_after.or(is_temporary.then_some(1))
     }
 
-    /// The JSON body.
+    /// The body: JSON, unless it is a text.
     pub fn body(&self) -> Bytes {
+        if self.is_text {
+            return self.message.clone().into();
+        }
         let (code, message) = (self.code(), Value::from(self.message.as_str()));
         let details = Value::from(self.details.as_slice());
         let info =
@@ -126,7 +137,8 @@ impl HttpError {
         let mut response = Response::new(self.body());
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        let media_type = if self.is_text { "text/plain; charset=utf-8" } else { JSON };
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         // Without `no-store`, caches may keep a 404 for as long as they like, but a missing height may exist a second
         // later.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -179,6 +191,14 @@ mod tests {
         );
         let error = HttpError::bad_request("x").with_details(serde_json::json!({ "reason": "LOW" }));
         assert_eq!(error.body(), r#"{"code":3,"message":"x","details":[{"reason":"LOW"}]}"#);
+    }
+
+    #[test]
+    fn a_text_is_the_whole_body_and_has_a_code_of_its_own() {
+        let error =
+            HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed to query x").with_code(5).as_text();
+        assert_eq!((error.body(), error.code()), ("failed to query x".into(), 5));
+        assert_eq!(error.response().headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
     }
 
     #[test]

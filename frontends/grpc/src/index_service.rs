@@ -273,8 +273,11 @@ service! {
             Target::new("/indexer/bridge/v1/coverage").segment("block", block)?;
         list_bridges(ListBridgesRequest { pagination }) -> ListBridgesResponse =
             Target::new("/indexer/bridge/v1/bridges").page(pagination);
-        list_bridge_claims(ListBridgeClaimsRequest { bridge_id, pagination }) -> ListBridgeClaimsResponse =
-            Target::new("/indexer/bridge/v1/claims").query("bridge_id", bridge_id).page(pagination);
+        list_bridge_claims(ListBridgeClaimsRequest { bridge_id, l2_sequence, pagination }) -> ListBridgeClaimsResponse =
+            Target::new("/indexer/bridge/v1/claims")
+                .query("bridge_id", bridge_id)
+                .query("l2_sequence", l2_sequence)
+                .page(pagination);
         list_bridge_batches(ListBridgeBatchesRequest { bridge_id, pagination }) -> ListTxsResponse =
             Target::new("/indexer/bridge/v1/batches").query("bridge_id", bridge_id).page(pagination);
         list_holders(ListHoldersRequest { denom, pagination }) -> ListHoldersResponse =

@@ -187,7 +187,7 @@ fn request(template: &str, target: &str) -> Option<Value> {
 fn typed(name: &str, value: &str) -> Option<Value> {
     match name {
         "height" | "from_height" | "to_height" | "sequence" | "bridge_id" | "l1_sequence"
-        | "output_index" => Some(json!(value.parse::<u64>().ok()?)),
+        | "output_index" | "l2_sequence" => Some(json!(value.parse::<u64>().ok()?)),
         "offset" => Some(json!(value.parse::<i64>().ok()?)),
         // 0 means no limit here, and an error there.
         "limit" => Some(json!(value.parse::<u32>().ok().filter(|limit| *limit > 0)?)),
@@ -288,6 +288,9 @@ async fn compare(chain: &str, golden: Option<&str>, counts: &mut BTreeMap<&'stat
         "/indexer/bridge/v1/withdrawals/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw",
         "/indexer/bridge/v1/withdrawals/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?limit=2&order=asc",
         "/indexer/bridge/v1/withdrawal/7",
+        "/indexer/bridge/v1/withdrawal/7000",
+        "/indexer/bridge/v1/withdrawal/x",
+        "/indexer/bridge/v1/withdrawals/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?limit=-2",
         "/indexer/bridge/v1/deposits?pagination.limit=3",
         "/indexer/bridge/v1/deposits?bridge_id=1&pagination.limit=3",
         "/indexer/bridge/v1/deposits/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw",
@@ -299,6 +302,7 @@ async fn compare(chain: &str, golden: Option<&str>, counts: &mut BTreeMap<&'stat
         "/indexer/bridge/v1/coverage/40",
         "/indexer/bridge/v1/bridges",
         "/indexer/bridge/v1/claims?bridge_id=1&pagination.limit=3",
+        "/indexer/bridge/v1/claims?bridge_id=1&l2_sequence=3",
         "/indexer/bridge/v1/batches?bridge_id=1&pagination.limit=3",
     ]
     .map(str::to_owned);
@@ -318,11 +322,6 @@ async fn compare(chain: &str, golden: Option<&str>, counts: &mut BTreeMap<&'stat
                 if let Some(difference) = difference(&json, &message) {
                     panic!("{chain} {target}: {difference}");
                 }
-                *counts.entry(template).or_default() += 1;
-            }
-            // An error of the executor is a text, which no status has.
-            (Ok(reply), Err(status)) if reply.status.is_server_error() => {
-                assert_eq!(status.code(), Code::Internal, "{chain} {target}");
                 *counts.entry(template).or_default() += 1;
             }
             (Err(error), Err(status)) => {

@@ -3,7 +3,6 @@
 //! Parameters, errors and their texts are those of the bots (`executor/querier.go`): a text that is no number counts as absent, a negative
 //! one is an error, and an unknown withdrawal is a 500. Paths are not decoded.
 
-use bytes::Bytes;
 use http::StatusCode;
 use schema::bridge::BRIDGE;
 use schema::opchild::ReceiverWithdrawals;
@@ -17,6 +16,10 @@ use crate::array::{Array, Stored};
 use crate::bridge_record::Records;
 use crate::indexer::Indexer;
 use crate::v1::BridgeWithdrawal;
+
+/// `google.rpc.Code` of the errors.
+const INVALID_ARGUMENT: u8 = 3;
+const NOT_FOUND: u8 = 5;
 
 /// Withdrawals of a page without a limit, and at most.
 const LIMITS: (u64, u64) = (10, 100);
@@ -32,7 +35,7 @@ struct Page {
 
 pub(super) fn list(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let (limit, offset) = match (number(call, "limit"), number(call, "offset")) {
-        (Err(error), _) | (_, Err(error)) => return Ok(failure(error)),
+        (Err(error), _) | (_, Err(error)) => return Err(invalid(error)),
         (Ok(limit), Ok(offset)) => (limit.unwrap_or(LIMITS.0).min(LIMITS.1), offset.unwrap_or(0)),
     };
     let view = indexer.view()?;
@@ -66,7 +69,7 @@ pub(super) fn one(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some(sequence) = text.parse::<u64>().ok().filter(|_| is_number) else {
         let reason = if is_number { "value out of range" } else { "invalid syntax" };
-        return Ok(failure(format!(
+        return Err(invalid(format!(
             "failed to parse sequence: strconv.ParseUint: parsing {text:?}: {reason}"
         )));
     };
@@ -74,7 +77,7 @@ pub(super) fn one(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError
     view.require(&BRIDGE)?;
     match Records::new(view.snapshot())?.of_executor(sequence)? {
         Some(record) => Ok(Reply::json(serde_json::to_vec(&record).map_err(HttpError::internal)?)),
-        None => Ok(failure("failed to query withdrawal".to_owned())),
+        None => Err(failure("failed to query withdrawal").with_code(NOT_FOUND)),
     }
 }
 
@@ -86,11 +89,11 @@ fn number(call: &Call<'_>, name: &str) -> Result<Option<u64>, String> {
         .map_err(|_| format!("failed to convert {name}: integer overflow conversion"))
 }
 
-fn failure(text: String) -> Reply {
-    Reply {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        content_type: "text/plain; charset=utf-8",
-        body: Bytes::from(text),
-        ..Reply::json(Bytes::new())
-    }
+fn invalid(text: String) -> HttpError {
+    failure(text).with_code(INVALID_ARGUMENT)
+}
+
+/// An error as the executor gives it; the code, which it has not, is that of the RPC.
+fn failure(text: impl Into<String>) -> HttpError {
+    HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, text).as_text()
 }
