@@ -31,7 +31,11 @@ struct ListResponse<T> {
         alias = "holders",
         alias = "channels",
         alias = "packets",
-        alias = "withdrawals"
+        alias = "withdrawals",
+        alias = "deposits",
+        alias = "outputs",
+        alias = "claims",
+        alias = "bridges"
     )]
     rows: Vec<T>,
     pagination: PageResponse,

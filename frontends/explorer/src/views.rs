@@ -49,6 +49,8 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
     page::<bridge::BridgePage>(),
     page::<bridge::WithdrawalPage>(),
     page::<bridge::OutputPage>(),
+    page::<bridge::DepositsPage>(),
+    page::<bridge::LayerOneBridgePage>(),
     page::<search::SearchPage>(),
 ];
 

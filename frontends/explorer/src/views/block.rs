@@ -6,6 +6,7 @@ use web::call::Call;
 use web::endpoint::Param;
 use web::http_error::HttpError;
 
+use super::bridge::coverage;
 use super::tx_list::{self, TxList};
 use super::{lookup, rows};
 use crate::explorer::Explorer;
@@ -62,8 +63,9 @@ impl View for BlockPage {
         let proposer = block.proposer.clone().unwrap_or_default();
         let list = Target::new(format!("/indexer/tx/v1/txs/by_height/{}", block.height));
         let txs = TxList::read(explorer, call, list, Target::new(target::block(block.height)))?;
-        let mut requests = vec![request];
         let height = block.height;
+        let (covered_by, coverage_requests) = coverage(explorer, height)?;
+        let mut requests = vec![request];
         let last = Listing::<Block>::first(
             explorer,
             Target::new("/indexer/block/v1/blocks").with("pagination.limit", "1"),
@@ -88,6 +90,7 @@ impl View for BlockPage {
                     ("Gas", html! { (count(&block.gas_used)) " used of " (count(&block.gas_wanted)) " wanted" }),
                     ("Fees", rows::coins(explorer, &block.total_fee)),
                     ("Transactions", html! { (count(block.tx_count)) }),
+                    ("Covered by", covered_by),
                 ]))
             }
             (section("Transactions", &txs.shown(explorer)))
@@ -100,6 +103,7 @@ impl View for BlockPage {
         };
         requests.push(txs.txs.request);
         requests.extend(evm.map(|evm| evm.request));
+        requests.extend(coverage_requests);
         Ok(Page { title: format!("Block {}", block.height), about: String::new(), body, requests }.into())
     }
 }

@@ -1,5 +1,13 @@
 //! The rollup's bridge: its withdrawals with their states, one withdrawal with its proof, one output.
 
+mod coverage;
+mod deposits;
+mod layer_one;
+
+pub(crate) use self::coverage::coverage;
+pub(crate) use self::deposits::DepositsPage;
+pub(crate) use self::layer_one::LayerOneBridgePage;
+
 use http::StatusCode;
 use maud::{Markup, html};
 use query::v1::{
@@ -22,7 +30,8 @@ pub(crate) struct BridgePage;
 
 impl View for BridgePage {
     const PATH: &'static str = "/bridge";
-    const SUMMARY: &'static str = "The rollup's bridge, its newest outputs, and its withdrawals.";
+    const SUMMARY: &'static str =
+        "The rollup's bridge, its newest outputs, and its withdrawals; on a layer one its bridges.";
     const PARAMS: &'static [Param] = &[KEY];
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
@@ -33,9 +42,13 @@ impl View for BridgePage {
             info => info?,
         };
         if (info.bridge_id, info.last_withdrawal, info.last_deposit) == (0, 0, 0) {
-            let body = html! { section.card { (empty("No bridge of this chain is known.")) } };
-            let requests = vec![INFO.to_owned()];
-            return Ok(Page { title: "Bridge".to_owned(), about: String::new(), body, requests }.into());
+            let bridges = layer_one::bridges(explorer, call, Target::new(Self::PATH))?;
+            let is_layer_one = bridges.is_some();
+            let (body, request) = bridges.unwrap_or_else(|| {
+                (html! { section.card { (empty("No bridge of this chain is known.")) } }, INFO.to_owned())
+            });
+            let title = if is_layer_one { "Bridges" } else { "Bridge" }.to_owned();
+            return Ok(Page { title, about: String::new(), body, requests: vec![request] }.into());
         }
         let outputs_request = "/indexer/bridge/v1/outputs?pagination.limit=10".to_owned();
         let outputs: ListBridgeOutputsResponse = explorer.read(&outputs_request)?;
@@ -62,7 +75,10 @@ impl View for BridgePage {
 
 fn state(info: &GetBridgeInfoResponse) -> Markup {
     if !info.l1_known {
-        return html! { p.empty { "No reply of the layer one is stored yet, so no withdrawal has an output." } };
+        return html! {
+            p.empty { "No reply of the layer one is stored yet, so no withdrawal has an output." }
+            p { a href="/bridge/deposits" { "Deposits" } }
+        };
     }
     facts(vec![
         ("Bridge", html! { (info.bridge_id) " on " (cell(&info.l1_chain_id)) }),
@@ -70,7 +86,7 @@ fn state(info: &GetBridgeInfoResponse) -> Markup {
         ("Last output", output_link(info.last_output)),
         ("Last final output", output_link(info.last_final_output)),
         ("Withdrawals", html! { (count(info.last_withdrawal)) }),
-        ("Deposits", html! { (count(info.last_deposit)) }),
+        ("Deposits", html! { a.num href="/bridge/deposits" { (count(info.last_deposit)) } }),
         ("Accepts deposits", html! { @if info.disabled { "no: the bridge is disabled" } @else { "yes" } }),
     ])
 }
@@ -167,6 +183,7 @@ impl View for WithdrawalPage {
                     ("Initiated", html! { (whole_time(&withdrawal.tx_time)) ", block " (block(withdrawal.tx_height)) }),
                     ("Transaction", if withdrawal.tx_hash.starts_with(OF_NOTHING) { html! { "of the block itself" } } else { tx(&withdrawal.tx_hash) }),
                     ("Covered by", output_link(withdrawal.output_index)),
+                    ("Claimed by, on the layer one", if withdrawal.claimed_tx.is_empty() { none() } else { html! { span.mono { (withdrawal.claimed_tx) } } }),
                     ("Can be claimed", if withdrawal.claimable_at.is_empty() { none() } else { whole_time(&withdrawal.claimable_at) }),
                 ]))
             }

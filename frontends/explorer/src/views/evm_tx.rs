@@ -7,6 +7,7 @@ use web::call::Call;
 use web::endpoint::Param;
 use web::http_error::HttpError;
 
+use super::bridge::coverage;
 use super::decoded::Event;
 use super::evm_log::{Decoded, Subject, decode};
 use super::tx::pretty;
@@ -75,6 +76,8 @@ impl View for EvmTxPage {
         let fee = quantity(&tx.gas_used)
             .zip(quantity(&tx.effective_gas_price))
             .and_then(|(gas, price)| gas.checked_mul(price));
+        let covered = quantity(&tx.block_number).map(|height| coverage(explorer, height)).transpose()?;
+        let (covered_by, coverage_requests) = covered.unwrap_or_else(|| (none(), Vec::new()));
         // What cannot be explained now is shown as it is.
         let explained = explorer.decoded(&tx.transaction_hash).unwrap_or_default();
         let body = html! {
@@ -84,6 +87,7 @@ impl View for EvmTxPage {
                     ("Result", outcome(succeeded)),
                     ("Height", quantity(&tx.block_number).map_or_else(none, block)),
                     ("Index in the block", number(&tx.transaction_index)),
+                    ("Covered by", covered_by),
                     ("From", whole_account(&tx.from)),
                     ("To", whole_account(&tx.to)),
                     ("Function", decoded::call(&explained).unwrap_or_else(none)),
@@ -101,7 +105,8 @@ impl View for EvmTxPage {
             }))
             section.card { details { summary { "Raw JSON" } (pre(&pretty(&raw))) } }
         };
-        let requests = vec![request, calls.request];
+        let mut requests = vec![request, calls.request];
+        requests.extend(coverage_requests);
         let about = short(&tx.transaction_hash);
         Ok(Page { title: "EVM transaction".to_owned(), about, body, requests }.into())
     }

@@ -8,6 +8,7 @@ use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
+use super::bridge::coverage;
 use super::tx_list::{self, TxList};
 use super::{lookup, rows};
 use crate::explorer::Explorer;
@@ -94,6 +95,7 @@ impl View for TxPage {
         let tx = response.tx.unwrap_or_default();
         let (signed, is_block_data) = (record::signed(&tx), record::is_block_data(&tx));
         let fee = &signed.auth_info.fee;
+        let (covered_by, coverage_requests) = coverage(explorer, tx.height)?;
         let body = html! {
             section.card {
                 (facts(vec![
@@ -104,6 +106,7 @@ impl View for TxPage {
                     }),
                     ("Height", block(tx.height)),
                     ("Time", whole_time(&tx.timestamp)),
+                    ("Covered by", covered_by),
                     ("Fee", rows::coins(explorer, &fee.amount)),
                     ("Gas", html! { (count(tx.gas_used)) " used of " (count(tx.gas_wanted)) " wanted" }),
                     ("Memo", text(&signed.body.memo)),
@@ -121,7 +124,8 @@ impl View for TxPage {
             section.card { details { summary { "Raw JSON" } (pre(&pretty(&raw))) } }
         };
         let about = short(&tx.txhash);
-        Ok(Page { title: "Transaction".to_owned(), about, body, requests: vec![request] }.into())
+        let requests = std::iter::once(request).chain(coverage_requests).collect();
+        Ok(Page { title: "Transaction".to_owned(), about, body, requests }.into())
     }
 }
 

@@ -13,14 +13,20 @@ use crate::site::Site;
 
 static INDEX: schema::index::Index = BRIDGE;
 
-/// The rollup of `l1-l2`, with the first 25 outputs as its layer one lists them, and a false one.
-async fn site() -> Site {
-    let recording = Arc::new(Recording::open(&testkit::recording("l1-l2/l2")).unwrap());
-    let l1 = Recording::open(&testkit::recording("l1-l2/l1")).unwrap();
+/// A recorded chain with the index.
+async fn indexed(name: &str) -> Arc<dyn Store> {
+    let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let mut config = testkit::indexed::config(&recording).unwrap();
     config.indexes = vec![&INDEX];
     testkit::indexed::index_as(config, recording, Options::default(), Arc::clone(&store)).await.unwrap();
+    store
+}
+
+/// The rollup of `l1-l2`, with the first 25 outputs as its layer one lists them, and a false one.
+async fn site() -> Site {
+    let l1 = Recording::open(&testkit::recording("l1-l2/l1")).unwrap();
+    let store = indexed("l1-l2/l2").await;
     let mut outputs = Vec::new();
     for block in l1.heights() {
         let results = chain::comet::parse_results(&block.block_results).unwrap();
@@ -64,9 +70,65 @@ async fn a_bridge_has_pages_of_its_withdrawals_and_outputs() {
     assert!(read("/bridge/output/25").await.contains("equals ours"));
     assert!(read("/bridge/output/26").await.contains("differs from ours"));
 
+    let deposits = &site.json("/indexer/bridge/v1/deposits")["deposits"];
+    let shown = read("/bridge/deposits").await;
+    assert!(shown.contains("Arrived") && shown.contains("Refunded"), "{shown}");
+    assert!(shown.contains(deposits[0]["from"].as_str().unwrap()), "{shown}");
+
+    // A block, a Cosmos and an EVM transaction say which output covers them.
+    let covered = site.json("/indexer/bridge/v1/outputs/3");
+    let last = covered["output"]["l2_block_number"].as_u64().unwrap();
+    assert!(read(&format!("/block/{last}")).await.contains("output 3, final since"));
+    assert!(read(&format!("/block/{}", last + 1)).await.contains("output 4, final since"));
+    let withdrawal = &site.json("/indexer/bridge/v1/withdrawals?pagination.reverse=false")["withdrawals"][0];
+    let covering = format!("output {}, final since", withdrawal["output_index"]);
+    assert!(read(&format!("/tx/{}", withdrawal["tx_hash"].as_str().unwrap())).await.contains(&covering));
+    let evm = site.json("/indexer/tx/v1/evm-txs?pagination.limit=1")["txs"][0].clone();
+    let shown = read(&format!("/evm-tx/{}", evm["transactionHash"].as_str().unwrap())).await;
+    assert!(shown.contains("Covered by"), "{shown}");
+    let newest = site.json("/indexer/block/v1/blocks?pagination.limit=1")["blocks"][0].clone();
+    let shown = read(&format!("/block/{}", newest["height"].as_str().unwrap())).await;
+    assert!(shown.contains("no output yet"), "{shown}");
+
     for (path, status) in
         [("/bridge/withdrawal/99", 404), ("/bridge/withdrawal/x", 404), ("/bridge/output/99", 404)]
     {
         assert_eq!(site.get(path).await.status, status, "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_layer_one_shows_its_bridges_with_their_outputs_claims_deposits_and_batches() {
+    let site = Site::over(indexed("l1-l2/l1").await, None);
+    let read = async |path: &str| {
+        let answer = site.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let document = answer.document();
+        assert_eq!(document.errors, [""; 0], "{path}");
+        document
+    };
+    let bridges = read("/bridge").await;
+    assert!(bridges.links().iter().any(|link| link == "/bridges/1"), "{}", bridges.text);
+
+    for (path, request, list, member) in [
+        ("/bridges/1", "outputs", "outputs", "l1_txhash"),
+        ("/bridges/1?list=claims", "claims", "claims", "txhash"),
+        ("/bridges/1?list=deposits", "deposits", "deposits", "txhash"),
+        ("/bridges/1?list=batches", "batches", "txs", "txhash"),
+    ] {
+        let shown = read(path).await;
+        let rows = site.json(&format!("/indexer/bridge/v1/{request}?bridge_id=1&pagination.limit=25"));
+        let rows = rows[list].as_array().unwrap();
+        assert!(!rows.is_empty(), "{path}");
+        let links = shown.links();
+        for row in rows {
+            let tx = format!("/tx/{}", row[member].as_str().unwrap());
+            assert!(links.contains(&tx), "{path} lacks {tx}");
+        }
+    }
+    assert!(read("/bridges/1").await.text.contains("Deleted"));
+    assert_eq!(site.get("/bridges/99").await.status, 404);
+    assert_eq!(site.get("/bridges/x").await.status, 404);
+    // A layer one has no output that covers its own blocks.
+    assert!(!read("/block/10").await.text.contains("Covered by"));
 }
