@@ -3,131 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chain::Timestamp;
 use chain::bridge::BridgeEvent;
 use chain::comet::{order, parse_block, parse_results};
-use ingest::config::Bridge;
+use http::Request;
+use http::header::CONTENT_TYPE;
 use ingest::{Config, Ingest};
 use query::Indexer;
-use replay::{Addresses, Options, Recording, ReplayNode};
-use schema::bridge::BRIDGE;
-use schema::bridge_output::{self, Applied, L1Claims, L1Proposal, L1Replies};
+use replay::{Addresses, Options, ReplayNode};
+use schema::bridge_output::{self, Applied, L1Proposal, L1Replies};
 use schema::index_writer::Writer;
-use schema::opchild;
 use schema::undo::Horizon;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use store::{MemStore, Order, Store, Table as _};
 use testkit::{indexed, recording};
-use tokio::sync::watch;
 use web::app::App;
 
+use crate::bridge_pair::{INDEX, Pair};
+use crate::examples;
 use crate::transfers::get;
 
-static INDEX: schema::index::Index = BRIDGE;
-
 const ROOT: &str = "/indexer/bridge/v1";
-
-/// A pair of recorded chains, and the index of the rollup.
-struct Pair {
-    l1: Arc<Recording>,
-    l2: Arc<Recording>,
-    store: Arc<dyn Store>,
-}
-
-/// What a layer one had at a height.
-#[derive(Default)]
-struct L1 {
-    /// The last blocks of outputs that are not deleted, by number.
-    outputs: BTreeMap<u64, u64>,
-    claimed: BTreeSet<u64>,
-}
-
-impl Pair {
-    fn open(name: &str) -> Self {
-        let open = |chain: &str| Arc::new(Recording::open(&recording(&format!("{name}/{chain}"))).unwrap());
-        Self { l1: open("l1"), l2: open("l2"), store: Arc::new(MemStore::new()) }
-    }
-
-    /// What the layer one has at a height of bridge 1.
-    fn l1_at(&self, height: u64) -> L1 {
-        let mut state = L1::default();
-        for block in self.l1.heights().iter().filter(|block| block.height <= height) {
-            for (_, event) in order::in_order(&parse_results(&block.block_results).unwrap()) {
-                match BridgeEvent::read(event) {
-                    Some(BridgeEvent::Proposed(proposal)) if proposal.bridge == 1 => {
-                        state.outputs.insert(proposal.output, proposal.l2_block);
-                    }
-                    Some(BridgeEvent::Deleted { bridge: 1, output, .. }) => {
-                        state.outputs.split_off(&output);
-                    }
-                    Some(BridgeEvent::Claim(claim)) if claim.bridge == 1 => {
-                        state.claimed.insert(claim.sequence);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        state
-    }
-
-    /// Indexes the rollup up to a height, while the layer one is at another one, until all is known that it says.
-    async fn index(&self, l1_height: u64, l2_height: u64) {
-        let play = async |recording: &Arc<Recording>, up_to| {
-            let options = Options { up_to: Some(up_to), ..Options::default() };
-            ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap()
-        };
-        let (l1, l2) = (play(&self.l1, l1_height).await, play(&self.l2, l2_height).await);
-        let bridge = Bridge { l1: vec![l1.rest_url().parse().unwrap()], poll: Duration::from_millis(20) };
-        let config = Config {
-            indexes: vec![&INDEX],
-            bridge: Some(bridge),
-            internal_txs: false,
-            rich_list: false,
-            ..indexed::config(&self.l2).unwrap()
-        };
-        let expected = self.l1_at(l1_height);
-        let last = expected.outputs.keys().next_back().copied().unwrap_or_default();
-        let covered = expected.outputs.values().copied().filter(|l2_block| *l2_block <= l2_height).max();
-        let covered = covered.unwrap_or_default();
-        let is_indexed = |(_, l2_block): &(&u64, &u64)| **l2_block <= l2_height;
-        let compared = expected.outputs.iter().filter(is_indexed).map(|(number, _)| *number).max();
-        let compared = compared.unwrap_or_default();
-        let is_done = || {
-            let snapshot = self.store.snapshot().unwrap();
-            let height = BRIDGE.state(&*snapshot).unwrap().map_or(0, |state| state.height);
-            let state = bridge_output::l1_state(&*snapshot).unwrap().unwrap_or_default();
-            // Only withdrawals with a proof are asked about.
-            let is_claimed = |sequence: &u64| {
-                let withdrawal = opchild::withdrawal(&*snapshot, *sequence).unwrap();
-                let has_proof = withdrawal.is_some_and(|withdrawal| withdrawal.height() <= covered);
-                !has_proof || store::table::read::<L1Claims>(&*snapshot, sequence).unwrap().is_some()
-            };
-            (height, state.last_output, state.compared) == (l2_height, last, compared)
-                && expected.claimed.iter().all(is_claimed)
-        };
-        let node = Arc::new(indexed::clients(&l2).unwrap());
-        let ingest = Ingest::prepare(config, node, Arc::clone(&self.store)).await.unwrap();
-        let (stop, stopped) = watch::channel(false);
-        let reached = async {
-            // Nothing announces what the layer one says.
-            while !is_done() {
-                tokio::task::yield_now().await;
-            }
-            stop.send_replace(true);
-        };
-        let both = async { tokio::join!(ingest.run(stopped), reached) };
-        let (outcome, ()) = tokio::time::timeout(Duration::from_mins(2), both).await.unwrap();
-        outcome.unwrap();
-    }
-
-    fn app(&self) -> App<Indexer> {
-        App::new(indexed::indexer(Arc::clone(&self.store)).unwrap(), query::ENDPOINTS).unwrap()
-    }
-}
 
 /// A recorded reply of an executor.
 #[derive(Deserialize)]
@@ -254,12 +153,13 @@ async fn lists_and_errors_of_the_executor_are_the_recorded_ones() {
                         if sequence.is_ok_and(|sequence| sequence <= count) {
                             continue;
                         }
-                        let ours = app.read(&target).unwrap();
+                        let request = Request::get(&target).body(()).unwrap().into_parts().0;
+                        let ours = app.respond(&request, b"");
                         assert_eq!(
-                            (ours.status.as_u16(), ours.content_type),
-                            (500, "text/plain; charset=utf-8")
+                            (ours.status().as_u16(), &ours.headers()[CONTENT_TYPE]),
+                            (500, &"text/plain; charset=utf-8".parse().unwrap())
                         );
-                        assert_eq!(std::str::from_utf8(&ours.body).unwrap(), theirs, "{name} {target}");
+                        assert_eq!(std::str::from_utf8(ours.body()).unwrap(), theirs, "{name} {target}");
                         compared += 1;
                     }
                     _ => {}
@@ -303,8 +203,9 @@ async fn a_withdrawal_loses_its_proof_when_its_output_is_deleted() {
     let claimed = claimed["withdrawals"].as_array().unwrap();
     let of_17 = claimed.iter().find(|record| record["sequence"] == 17).unwrap();
     assert_eq!((&of_17["output_index"], &of_17["state"]), (&19.into(), &"claimed".into()));
-    for sequence in pair.l1_at(pair.l1.last()).claimed {
-        assert!(claimed.iter().any(|record| record["sequence"] == sequence), "{sequence}");
+    for (sequence, tx) in pair.l1_at(pair.l1.last()).claimed {
+        let record = claimed.iter().find(|record| record["sequence"] == sequence);
+        assert_eq!(record.unwrap()["claimed_tx"], tx, "{sequence}");
     }
     // Of the block itself, when the bridge was shut down.
     let last = get(&app, &format!("{ROOT}/withdrawal/142"));
@@ -349,17 +250,53 @@ async fn an_output_with_a_false_root_is_reported_and_proves_nothing() {
     assert!(rows.is_empty(), "{}", bridge_output::WithdrawalTrees::SPEC.name);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_layer_one_lists_its_bridges_outputs_claims_and_batches() {
-    let pair = Pair::open("l1-l2");
+/// The whole layer one of a pair.
+async fn layer_one(pair: &Pair) -> App<Indexer> {
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = Config { indexes: vec![&INDEX], ..indexed::config(&pair.l1).unwrap() };
-    let (last, options) = (pair.l1.last(), Options::default());
+    let options = Options::default();
     let played = ReplayNode::start(Arc::clone(&pair.l1), Addresses::default(), options).await.unwrap();
     let node = Arc::new(indexed::clients(&played).unwrap());
     let ingest = Ingest::prepare(config, node, Arc::clone(&store)).await.unwrap();
-    indexed::run_to(&ingest, last).await.unwrap();
-    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+    indexed::run_to(&ingest, pair.l1.last()).await.unwrap();
+    App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap()
+}
+
+/// The chain of the other examples has no bridge.
+#[tokio::test(flavor = "multi_thread")]
+async fn examples_of_the_document_are_replies_of_a_recorded_pair() {
+    let pair = Pair::open("l1-l2");
+    pair.index(1028, pair.l2.last()).await;
+    let (rollup, layer_one) = (pair.app(), layer_one(&pair).await);
+    let withdrawal = get(&rollup, &format!("{ROOT}/withdrawal/10"));
+    let deposit = get(&rollup, &format!("{ROOT}/deposits/1"))["deposit"].clone();
+    let (receiver, height) = (withdrawal["to"].as_str().unwrap(), withdrawal["tx_height"].as_u64().unwrap());
+    let depositor = deposit["to"].as_str().unwrap();
+    let of_layer_one = ["batches", "bridges", "claims"].map(|path| {
+        let parameters = if path == "bridges" { "pagination.limit=1" } else { "bridge_id=1&pagination.limit=1" };
+        examples::of(&layer_one, &format!("{ROOT}/{path}"), parameters)
+    });
+    let of_rollup = [
+        ("coverage/{block}", &*format!("block={height}")),
+        ("deposits", "pagination.limit=1"),
+        ("deposits/by_account/{account}", &*format!("account={depositor}&pagination.limit=1")),
+        ("deposits/{l1_sequence}", "l1_sequence=1"),
+        ("outputs", "pagination.limit=1"),
+        ("outputs/{output_index}", "output_index=65"),
+        ("withdrawal/{sequence}", "sequence=10"),
+        ("withdrawals", "state=claimed&pagination.limit=1"),
+        ("withdrawals/by_account/{account}", &*format!("account={receiver}&pagination.limit=1")),
+        ("withdrawals/{address}", &*format!("address={receiver}&limit=1")),
+    ]
+    .map(|(path, parameters)| examples::of(&rollup, &format!("{ROOT}/{path}"), parameters));
+    examples::compare("bridge_examples.json", &[&of_layer_one[..], &of_rollup].concat());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_layer_one_lists_its_bridges_outputs_claims_and_batches() {
+    let pair = Pair::open("l1-l2");
+    let app = layer_one(&pair).await;
+    let last = pair.l1.last();
     let all =
         |path: &str| get(&app, &format!("{ROOT}/{path}&pagination.limit=1000&pagination.reverse=false"));
 
@@ -377,10 +314,54 @@ async fn a_layer_one_lists_its_bridges_outputs_claims_and_batches() {
         .iter()
         .map(|claim| claim["l2_sequence"].as_u64().unwrap())
         .collect();
-    assert_eq!(claimed, expected.claimed);
+    assert_eq!(claimed, expected.claimed.keys().copied().collect());
+    for (sequence, tx) in &expected.claimed {
+        let claims = all(&format!("claims?bridge_id=1&l2_sequence={sequence}"));
+        assert_eq!((&claims["claims"][0]["txhash"], &claims["claims"][1]), (&json!(tx), &Value::Null));
+    }
+    assert_eq!(all("claims?bridge_id=2&l2_sequence=1")["claims"], json!([]));
     let bridges = get(&app, &format!("{ROOT}/bridges"));
     assert_eq!(bridges["bridges"].as_array().unwrap().len(), 2, "{bridges}");
     assert_eq!(all("deposits?bridge_id=1")["deposits"][0]["result"], "initiated");
     assert_eq!(get(&app, &format!("{ROOT}/deposits/1?bridge_id=2"))["deposit"]["amount"], "4040");
     assert!(!all("batches?bridge_id=1")["txs"].as_array().unwrap().is_empty());
+}
+
+/// The wallet widget (InterwovenKit) lists the withdrawals to an account by pages of 20, newest first. It takes the last sequence less
+/// one for the offset of the next page, not `next`, and stops at a page with fewer. Then it asks for each withdrawal.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_wallet_widget_walks_the_withdrawals_of_an_account() {
+    const LIMIT: usize = 20;
+    let pair = Pair::open("bridge-cases");
+    pair.index(pair.l1.last(), pair.l2.last()).await;
+    let app = pair.app();
+    let mut expected: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for block in pair.l2.heights() {
+        for (_, event) in order::in_order(&parse_results(&block.block_results).unwrap()) {
+            if let Some(BridgeEvent::Withdrawal(withdrawal)) = BridgeEvent::read(event) {
+                expected.entry(withdrawal.to).or_default().insert(0, withdrawal.sequence);
+            }
+        }
+    }
+    let mut pages = 0;
+    for (address, sequences) in expected {
+        let (mut found, mut offset) = (Vec::new(), Some(0));
+        while let Some(from) = offset {
+            let page =
+                get(&app, &format!("{ROOT}/withdrawals/{address}?limit={LIMIT}&offset={from}&order=desc"));
+            let (page, _) = shape(&page);
+            let last = page.last().copied().unwrap_or_default();
+            offset = (page.len() == LIMIT && last > 1).then(|| last - 1);
+            found.extend(page);
+            pages += 1;
+        }
+        assert_eq!(found, sequences, "{address}");
+        for sequence in found {
+            let record = get(&app, &format!("{ROOT}/withdrawal/{sequence}"));
+            assert_eq!((&record["to"], &record["sequence"]), (&json!(address), &json!(sequence)));
+            let amount = record["amount"]["amount"].as_str().unwrap().parse::<u64>();
+            assert!(amount.is_ok() && record["bridge_id"] == 1, "{record}");
+        }
+    }
+    assert!(pages > 5, "{pages}");
 }

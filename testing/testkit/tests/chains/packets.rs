@@ -418,45 +418,25 @@ async fn packets_are_found_by_account_by_transaction_and_by_state() {
     assert!(total > 10);
 }
 
-/// Requests that the OpenAPI document has as examples.
-const EXAMPLES: [(&str, &str); 6] = [
-    ("channels", "pagination.limit=1"),
-    ("channels/{channel_id}", "channel_id=channel-0"),
-    ("channels/{channel_id}/packets", "channel_id=channel-0&pagination.limit=1"),
-    ("packets/{channel_id}/{sequence}", "channel_id=channel-0&sequence=1&side=sent"),
-    (
-        "packets/by_account/{account}",
-        "account=init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd&pagination.limit=1",
-    ),
-    ("packets/by_tx/{tx_hash}", "tx_hash=D539B39B568F826E474914BD1A973EFD91942731D2E27BC5D32039E96794686A"),
-];
-
 /// The chain of the other examples has no packets.
 #[tokio::test(flavor = "multi_thread")]
 async fn examples_of_the_document_are_replies_of_a_recorded_rollup() {
     let app = chain("l1-l2/l2").await;
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../query/src/ibc_examples.json");
-    let operation = |path: &str| format!("GET /indexer/ibc/v1/{path}");
-    let mut expected = Vec::new();
-    for (path, parameters) in EXAMPLES {
-        let (mut target, mut query, mut named) = (path.to_owned(), Vec::new(), serde_json::Map::new());
-        for (name, value) in parameters.split('&').filter_map(|pair| pair.split_once('=')) {
-            if target.contains(&format!("{{{name}}}")) {
-                target = target.replace(&format!("{{{name}}}"), value);
-            } else {
-                query.push(format!("{name}={value}"));
-            }
-            named.insert(
-                name.to_owned(),
-                value.parse::<u64>().map_or_else(|_| json!(value), |number| json!(number)),
-            );
-        }
-        let response = get(app, &format!("{target}?{}", query.join("&"))).unwrap();
-        expected.push(json!({ "operation": operation(path), "parameters": named, "response": response }));
-    }
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(file, serde_json::to_string_pretty(&expected).unwrap() + "\n").unwrap();
-    }
-    let examples: Vec<Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    assert_eq!(examples, expected, "run with UPDATE_GOLDEN=1");
+    let requests = [
+        ("channels", "pagination.limit=1"),
+        ("channels/{channel_id}", "channel_id=channel-0"),
+        ("channels/{channel_id}/packets", "channel_id=channel-0&pagination.limit=1"),
+        ("packets/{channel_id}/{sequence}", "channel_id=channel-0&sequence=1&side=sent"),
+        (
+            "packets/by_account/{account}",
+            "account=init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd&pagination.limit=1",
+        ),
+        (
+            "packets/by_tx/{tx_hash}",
+            "tx_hash=D539B39B568F826E474914BD1A973EFD91942731D2E27BC5D32039E96794686A",
+        ),
+    ];
+    let examples = requests
+        .map(|(path, parameters)| examples::of(app, &format!("/indexer/ibc/v1/{path}"), parameters));
+    examples::compare("ibc_examples.json", &examples);
 }
