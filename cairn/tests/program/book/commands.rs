@@ -35,13 +35,14 @@ const TIMEOUT: &str = "60";
 const HOST: &str = "127.0.0.1:";
 
 /// The chapters whose blocks the tests below run.
-const CHAPTERS: [&str; 9] = [
+const CHAPTERS: [&str; 10] = [
     "api.md",
     "ethereum.md",
     "etherscan.md",
     "migration.md",
     "operate.md",
     "registry.md",
+    "relay.md",
     "start.md",
     "swaps.md",
     "transfer.md",
@@ -96,6 +97,11 @@ fn the_swaps_of_the_guide_to_swaps_are_answered_as_shown() {
 #[test]
 fn the_commands_of_the_guide_to_registries_run() {
     assert!(run("registry.md") >= 1);
+}
+
+#[test]
+fn the_requests_of_relayers_and_bridge_operators_are_answered_as_shown() {
+    assert!(run("relay.md") >= 9);
 }
 
 #[test]
