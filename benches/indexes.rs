@@ -20,7 +20,7 @@ use benches::report::{line, per_second};
 use benches::{indexes, measuring, meter, setting};
 use ingest::{Config, Ingest};
 use schema::index::{Index, Input};
-use schema::index_writer::{Rest, Writer};
+use schema::index_writer::{self, Rest, Writer};
 use store::{RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 use testkit::indexed;
@@ -118,9 +118,10 @@ fn build(store: &RocksStore, indexes: &[&'static Index], last: u64, txs: u64) ->
     let (before, started) = (meter::process_cpu(std::process::id())?, Instant::now());
     let undo = schema::undo::Horizon::DEFAULT;
     let writers = indexes.iter().map(|index| Writer::new(store, index, undo));
-    for mut writer in writers.collect::<Result<Vec<_>, _>>()? {
-        while writer.advance(store, last)? != Rest::None {}
-    }
+    let mut writers = writers.collect::<Result<Vec<_>, _>>()?;
+    let mut advance =
+        || index_writer::advance_all(&mut writers, store, last).into_iter().collect::<Result<Vec<_>, _>>();
+    while advance()?.iter().any(|rest| *rest != Rest::None) {}
     store.flush()?;
     let names: Vec<_> = indexes.iter().map(|index| index.name).collect();
     line(&format!(
