@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! * Both happen on the lane's own thread, so that the hand-over from one to the other needs no lock.
+//! * Both happen on the lane's own thread, or while it waits, so that the hand-over from one to the other needs no lock.
 //! * An index whose records are damaged stops; the lane and the other indexes continue.
 
 use std::future::Future;
@@ -14,7 +14,7 @@ use schema::bridge::BRIDGE;
 use schema::bridge_output::{self, Applied, L1Replies};
 use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
-use schema::index_writer::{Headers, Open, Rest, Writer};
+use schema::index_writer::{self, Headers, Open, Rest, Writer};
 use schema::meta::{self, BlockLane, WrittenIndexes};
 use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
@@ -76,21 +76,21 @@ impl OptionalIndexes {
         });
     }
 
-    /// Writes rows of some stored blocks that an index lacks, in one commit. False if no index lacks any.
+    /// Writes rows of some stored blocks that indexes lack, in one commit of each. False if no index lacks any.
     pub(crate) fn catch_up(&mut self, store: &dyn Store, height: u64) -> Result<bool, Error> {
-        let mut is_behind = false;
-        let mut failed = None;
-        for (place, writer) in self.writers.iter_mut().enumerate() {
-            match writer.advance(store, height) {
-                Ok(Rest::None) => continue,
-                Ok(Rest::After(at)) => log_building(&mut self.logged, writer.index(), at, height),
-                Ok(Rest::Completed) => log_complete(writer.index(), height),
-                Err(error) => failed = Some((place, Error::from(error))),
+        let outcomes = index_writer::advance_all(&mut self.writers, store, height);
+        let is_behind = outcomes.iter().any(|outcome| !matches!(outcome, Ok(Rest::None)));
+        // From the last one: an index that fails is removed.
+        for (place, outcome) in outcomes.into_iter().enumerate().rev() {
+            match outcome {
+                Ok(Rest::None) => {}
+                Ok(Rest::After(at)) => {
+                    log_building(&mut self.logged, self.writers[place].index(), at, height);
+                }
+                Ok(Rest::Completed) => log_complete(self.writers[place].index(), height),
+                Err(error) => self.fail(place, error.into())?,
             }
-            is_behind = true;
-            break;
         }
-        failed.map_or(Ok(()), |(place, error)| self.fail(place, error))?;
         Ok(is_behind)
     }
 

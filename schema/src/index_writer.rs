@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! * Both ways write the same rows and belong to one thread, so a block is written once.
+//! * Both ways write the same rows and belong to one thread at a time, so a block is written once.
 //! * Each commit ends with the index at the height that its row in `meta` names; a kill leaves a prefix.
 
 use chain::evm::header::Header;
@@ -61,6 +61,25 @@ impl Headers {
     }
 }
 
+/// Advances all of `writers` in one commit each, at the same time: no two indexes share a row.
+pub fn advance_all(writers: &mut [Writer], store: &dyn Store, to: u64) -> Vec<Result<Rest, Error>> {
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for writer in writers {
+            // No thread for an index that has all, which is the usual case.
+            let is_complete = matches!(writer.is_behind(store, to), Ok(false));
+            threads.push((!is_complete).then(|| scope.spawn(move || writer.advance(store, to))));
+        }
+        let join =
+            |thread: Option<std::thread::ScopedJoinHandle<'_, _>>| match thread.map(|thread| thread.join()) {
+                None => Ok(Rest::None),
+                Some(Ok(outcome)) => outcome,
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+            };
+        threads.into_iter().map(join).collect()
+    })
+}
+
 /// The stored blocks that an index lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
@@ -96,6 +115,12 @@ impl Writer {
     /// Its index.
     pub fn index(&self) -> &'static Index {
         self.index
+    }
+
+    /// True if it can be written from stored blocks up to `to` and lacks some.
+    fn is_behind(&self, store: &dyn Store, to: u64) -> Result<bool, Error> {
+        let state = self.index.state(&*store.snapshot()?)?;
+        Ok(self.index.input == Input::Records && state.is_some_and(|state| state.height < to))
     }
 
     /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index that
