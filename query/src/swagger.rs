@@ -33,11 +33,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 pub(crate) const PAGE: &[Endpoint<Indexer>] = &api_page::endpoints();
 
 /// Requests and responses of the recorded chain `evm-scenario`, and those about packets and bridges of `l1-l2`.
-const EXAMPLES: [&str; 3] = [
-    include_str!("examples.json"),
-    include_str!("ibc_examples.json"),
-    include_str!("bridge_examples.json"),
-];
+const EXAMPLES: [&str; 3] =
+    [include_str!("examples.json"), include_str!("ibc_examples.json"), include_str!("bridge_examples.json")];
 
 /// Operations have the names of the RPCs with the same responses.
 const NAMES: &[(&str, &str)] = &[

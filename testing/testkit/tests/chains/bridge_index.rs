@@ -273,7 +273,8 @@ async fn examples_of_the_document_are_replies_of_a_recorded_pair() {
     let (receiver, height) = (withdrawal["to"].as_str().unwrap(), withdrawal["tx_height"].as_u64().unwrap());
     let depositor = deposit["to"].as_str().unwrap();
     let of_layer_one = ["batches", "bridges", "claims"].map(|path| {
-        let parameters = if path == "bridges" { "pagination.limit=1" } else { "bridge_id=1&pagination.limit=1" };
+        let parameters =
+            if path == "bridges" { "pagination.limit=1" } else { "bridge_id=1&pagination.limit=1" };
         examples::of(&layer_one, &format!("{ROOT}/{path}"), parameters)
     });
     let of_rollup = [

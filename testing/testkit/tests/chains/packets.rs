@@ -13,6 +13,8 @@ use testkit::{indexed, oracle, recording};
 use tokio::sync::OnceCell;
 use web::app::App;
 
+use crate::examples;
+
 static PACKETS_NOW: schema::index::Index = PACKETS;
 
 const CHAINS: [&str; 6] =
@@ -436,7 +438,7 @@ async fn examples_of_the_document_are_replies_of_a_recorded_rollup() {
             "tx_hash=D539B39B568F826E474914BD1A973EFD91942731D2E27BC5D32039E96794686A",
         ),
     ];
-    let examples = requests
-        .map(|(path, parameters)| examples::of(app, &format!("/indexer/ibc/v1/{path}"), parameters));
+    let examples =
+        requests.map(|(path, parameters)| examples::of(app, &format!("/indexer/ibc/v1/{path}"), parameters));
     examples::compare("ibc_examples.json", &examples);
 }
