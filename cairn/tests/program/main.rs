@@ -17,7 +17,6 @@ mod daemon;
 mod damage;
 mod demo;
 mod export;
-mod header_breaks;
 mod init;
 mod interrupted;
 mod kill;
