@@ -347,7 +347,7 @@ async fn the_wallet_widget_walks_the_withdrawals_of_an_account() {
     let mut pages = 0;
     for (address, sequences) in expected {
         // A receiver may be any text.
-        let encoded: String = address.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let encoded = address.bytes().fold(String::new(), |text, byte| text + &format!("%{byte:02X}"));
         let (mut found, mut offset) = (Vec::new(), Some(0));
         while let Some(from) = offset {
             let page =
