@@ -197,12 +197,12 @@ impl RocksStore {
     pub fn merge_early(&self, is_wanted: impl Fn() -> bool) -> Result<(), Error> {
         let (db, disk) = self.owner()?;
         for table in self.tables.iter().filter(|table| table.access != Access::Append) {
-            let family = family(db, table)?;
-            let failed = |error| disk.map_error("merging files", error);
-            let bytes = db.property_int_value_cf(family, properties::LIVE_SST_FILES_SIZE).map_err(failed)?;
             if !is_wanted() {
                 break;
             }
+            let family = family(db, table)?;
+            let failed = |error| disk.map_error("merging files", error);
+            let bytes = db.property_int_value_cf(family, properties::LIVE_SST_FILES_SIZE).map_err(failed)?;
             if bytes.is_some_and(|bytes| bytes > 0) {
                 options::merge_early(db, family).map_err(failed)?;
             }
