@@ -6,6 +6,9 @@
 //! * A response is the one of a node that has all blocks, member by member, or an error that says why it is not given.
 //! * What the index does not have is never reported as absent from the chain.
 
+mod heights;
+mod search;
+mod search_query;
 mod tx_response;
 
 use schemars::JsonSchema;
@@ -36,6 +39,17 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         &[Param::path("hash", "Hex.")],
         by_hash,
     ),
+    TAG.list::<GetTxsEventResponse>(
+        "/cosmos/tx/v1beta1/txs",
+        "Transactions that match a query, as a node finds and prints them.",
+        &[
+            Param::query("query", Type::String, "Conditions on attributes of events, joined by AND."),
+            Param::query_or("order_by", Type::String, "ORDER_BY_ASC", "ORDER_BY_ASC or ORDER_BY_DESC."),
+            Param::query_or("page", Type::Integer, "1", "The number of the page, from 1."),
+            Param::query_or("limit", Type::Integer, "100", "Transactions of a page, at most 100."),
+        ],
+        search::search,
+    ),
     TAG.list::<GetBlockWithTxsResponse>(
         "/cosmos/tx/v1beta1/txs/block/{height}",
         "The transactions of a block, as a node prints them; without the block itself.",
@@ -65,6 +79,17 @@ struct GetBlockWithTxsResponse {
     txs: Vec<serde_json::Value>,
     #[expect(dead_code, reason = "the schema")]
     pagination: serde_json::Value,
+}
+
+/// `cosmos.tx.v1beta1.GetTxsEventResponse`.
+#[derive(JsonSchema)]
+struct GetTxsEventResponse {
+    #[expect(dead_code, reason = "the schema")]
+    txs: Vec<serde_json::Value>,
+    #[expect(dead_code, reason = "the schema")]
+    tx_responses: Vec<serde_json::Value>,
+    #[expect(dead_code, reason = "the schema")]
+    total: String,
 }
 
 /// An error as nodes send it: 500 with a code of gRPC.

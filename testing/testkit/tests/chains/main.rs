@@ -29,3 +29,4 @@ mod tokens;
 mod transfer_csv;
 mod transfer_filters;
 mod transfers;
+mod tx_search;
