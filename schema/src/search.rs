@@ -87,9 +87,7 @@ pub const LISTED: [&str; 46] = [
 pub fn attribute_key(tag: &str, value: &str) -> Option<AttributeKey> {
     LISTED.binary_search(&tag).ok()?;
     let hash = Sha256::new().chain_update(tag).chain_update([0]).chain_update(value).finalize();
-    let mut key = AttributeKey::default();
-    key.copy_from_slice(&hash[..key.len()]);
-    Some(key)
+    hash.first_chunk().copied()
 }
 
 /// The member of a record that is needed here.
