@@ -102,13 +102,14 @@ impl Written {
         }
     }
 
-    /// Prepares for much reading and little writing: the index has caught up with the chain.
-    pub(crate) fn settle(&self) -> Result<(), store::Error> {
+    /// Prepares for much reading and little writing: the index has caught up with the chain. Ends early if it is not wanted
+    /// any more.
+    pub(crate) fn settle(&self, is_wanted: impl Fn() -> bool) -> Result<(), store::Error> {
         // Flushes the memtables, so that the write-ahead log of the catch-up can be deleted: saves over half of the disk
         // space.
         self.flush()?;
         match self {
-            Self::Rocks(store) => store.merge_early(),
+            Self::Rocks(store) => store.merge_early(is_wanted),
             #[cfg(feature = "slate")]
             Self::Slate(_) => Ok(()),
         }

@@ -174,8 +174,10 @@ async fn watch_over(
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
         let (database, busy) = (database.clone(), Arc::clone(maintenance).acquire_owned().await?);
+        // A stop drops the sender.
+        let (_wanted, still) = watch::channel(());
         let settle = move || {
-            let outcome = database.settle();
+            let outcome = database.settle(|| still.has_changed().is_ok());
             drop(database);
             drop(busy);
             outcome

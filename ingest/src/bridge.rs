@@ -219,24 +219,25 @@ impl BridgeSource {
         let mut claimed = Vec::new();
         for (sequence, hash) in hashes {
             if self.l1.is_withdrawal_claimed(bridge, hash, None).await? {
-                let tx_hash = self.claim_tx(bridge, sequence).await?;
+                let tx_hash = self.claim_tx(bridge, sequence).await;
                 claimed.push((sequence, L1Claim { seen: now().unsigned_abs(), tx_hash }));
             }
         }
         Ok(claimed)
     }
 
-    /// The hash of the transaction that claimed a withdrawal; empty if the layer one has no index of transactions, or not of this one.
-    async fn claim_tx(&self, bridge: u64, sequence: u64) -> Result<Vec<u8>, Failure> {
+    /// The hash of the transaction that claimed a withdrawal; empty if the layer one has no index of transactions, or not of this one,
+    /// or fails: that there is a claim is known without it.
+    async fn claim_tx(&self, bridge: u64, sequence: u64) -> Vec<u8> {
         const KIND: &str = "finalize_token_withdrawal";
         // One condition that few transactions meet, because a node reads all that any of them selects.
         let query = format!("{KIND}.l2_sequence='{sequence}'");
         let found = match self.l1.find_txs(&query, 1, CLAIM_TXS, true).await {
-            Err(error) if error.kind() == node::Kind::Permanent => {
+            Ok((found, ..)) => found,
+            Err(error) => {
                 tracing::debug!(sequence, %error, "transaction of a claim not found");
-                return Ok(Vec::new());
+                return Vec::new();
             }
-            found => found?.0,
         };
         let (bridge, sequence) = (bridge.to_string(), sequence.to_string());
         let is_it = |event: &node::FoundEvent| {
@@ -245,7 +246,7 @@ impl BridgeSource {
                 && event.get("l2_sequence") == Some(&sequence)
         };
         let mut found = found.into_iter().filter(|(tx, _)| tx.code == 0 && tx.events.iter().any(is_it));
-        Ok(found.next().map(|(tx, _)| tx.hash.to_vec()).unwrap_or_default())
+        found.next().map(|(tx, _)| tx.hash.to_vec()).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,8 @@
 //! * Both ways write the same rows and belong to one thread at a time, so a block is written once.
 //! * Each commit ends with the index at the height that its row in `meta` names; a kill leaves a prefix.
 
+use std::thread::ScopedJoinHandle;
+
 use chain::evm::header::Header;
 use store::{
     Batch, Bounds, COUNT, Counts, Durability, Key as _, Message, Pending, RANK, RowCursor, Snapshot, Store,
@@ -70,12 +72,11 @@ pub fn advance_all(writers: &mut [Writer], store: &dyn Store, to: u64) -> Vec<Re
             let is_complete = matches!(writer.is_behind(store, to), Ok(false));
             threads.push((!is_complete).then(|| scope.spawn(move || writer.advance(store, to))));
         }
-        let join =
-            |thread: Option<std::thread::ScopedJoinHandle<'_, _>>| match thread.map(|thread| thread.join()) {
-                None => Ok(Rest::None),
-                Some(Ok(outcome)) => outcome,
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-            };
+        let join = |thread: Option<ScopedJoinHandle<'_, _>>| match thread.map(ScopedJoinHandle::join) {
+            None => Ok(Rest::None),
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        };
         threads.into_iter().map(join).collect()
     })
 }

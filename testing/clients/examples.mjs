@@ -132,9 +132,12 @@ async function signed({ tx_hash, chain_id }) {
   return (await (await fetch(`${chains[0].rpc}/tx?hash=0x${tx_hash}`)).json()).result.tx;
 }
 
-// Names of tokens arrive after the last block.
-const named = async () => (await (await fetch(`${indexerUrl}/indexer/ledger/v1/tokens/GAS`)).json()).token?.name_state === "known";
-while (!(await named())) await new Promise((next) => setTimeout(next, 50));
+// Names and supplies of tokens are asked of the node, some seconds after the last block.
+const described = async () => {
+  const { token } = await (await fetch(`${indexerUrl}/indexer/ledger/v1/tokens/GAS`)).json();
+  return token?.name_state === "known" && token.supply !== null;
+};
+while (!(await described())) await new Promise((next) => setTimeout(next, 50));
 
 for (const [base, requests, file] of [
   [indexerUrl, indexer, "../../query/src/examples.json"],

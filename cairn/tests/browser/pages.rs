@@ -10,7 +10,8 @@ use crate::walk::{PAGE, ROUTE_VIEWS, VIEWS, Walk};
 const EVM_VIEWS: [&str; 3] = ["/evm-txs", "/evm-tx/*", "/holders"];
 
 /// The views of chains through whose channels packets have passed.
-const BETWEEN_CHAINS: [&str; 4] = ["/ibc/*", "/ibc/*/*", "/bridge/output/*", "/bridge/withdrawal/*"];
+const BETWEEN_CHAINS: [&str; 5] =
+    ["/ibc/*", "/ibc/*/*", "/bridge/deposits", "/bridge/output/*", "/bridge/withdrawal/*"];
 
 /// An asset of the example registry on its home chain, and the token that it becomes on another one.
 const NATIVE: (&str, &str) = ("e2e-l1-1", "uinit");

@@ -13,7 +13,7 @@ use crate::support::get_text;
 use crate::tab::{Screen, Tab};
 
 /// The views of a chain's index; a segment `*` matches any.
-pub(crate) const VIEWS: [&str; 19] = [
+pub(crate) const VIEWS: [&str; 20] = [
     "/",
     "/blocks",
     "/block/*",
@@ -30,6 +30,7 @@ pub(crate) const VIEWS: [&str; 19] = [
     "/ibc/*",
     "/ibc/*/*",
     "/bridge",
+    "/bridge/deposits",
     "/bridge/output/*",
     "/bridge/withdrawal/*",
     "/search",

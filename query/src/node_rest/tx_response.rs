@@ -1,5 +1,6 @@
 //! Stored records of transactions in the two forms of a node: `Tx` and `TxResponse`.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use memchr::memmem;
@@ -15,17 +16,13 @@ use crate::page_writer::{More, PageWriter};
 /// The beginning of the JSON of a transaction within a record.
 const TYPED: &[u8] = br#"{"@type":"/cosmos.tx.v1beta1.Tx","#;
 
-/// The end of the JSON that is stored for bytes that are no transaction, as the vote data of an L1: every transaction has a
-/// signature.
-const UNSIGNED: &[u8] = br#""signatures":[]}"#;
+/// The beginning, up to the memo, and the end of the JSON that is stored for bytes that are no transaction, as the vote data of an L1:
+/// that of an empty one.
+const EMPTY: (&[u8], &[u8]) =
+    (br#"{"@type":"/cosmos.tx.v1beta1.Tx","body":{"messages":[],"memo":""#, br#""signatures":[]}"#);
 
-/// What a node prints for them.
-const UNDECODED: &[u8] = concat!(
-    r#"{"@type":"/cosmos.tx.v1beta1.Tx","body":{"messages":[],"memo":"decode failed tx","timeout_height":"0","#,
-    r#""extension_options":[],"non_critical_extension_options":[]},"auth_info":{"signer_infos":[],"fee":{"amount":[],"#,
-    r#""gas_limit":"0","payer":"","granter":""},"tip":null},"signatures":[]}"#,
-)
-.as_bytes();
+/// The memo that a node prints for them.
+const UNDECODED: &[u8] = b"decode failed tx";
 
 /// The parts of a record that the forms have in another order.
 ///
@@ -37,7 +34,7 @@ pub(super) struct TxParts<'a> {
     /// From the comma before `codespace` to the value of `gas_used`.
     result: &'a [u8],
     /// The transaction, with its `@type`.
-    tx: &'a [u8],
+    tx: Cow<'a, [u8]>,
     /// To the second.
     time: &'a [u8],
     /// The events, and the end of the record.
@@ -55,7 +52,12 @@ impl<'a> TxParts<'a> {
             let (result, rest) = split(rest, br#","tx":"#)?;
             let at = memmem::rfind(rest, br#","timestamp":""#)?;
             let (tx, rest) = rest.split_at(at);
-            let tx = if tx.ends_with(UNSIGNED) { UNDECODED } else { tx };
+            let tx = match tx.strip_prefix(EMPTY.0) {
+                Some(rest) if rest.starts_with(b"\"") && rest.ends_with(EMPTY.1) => {
+                    Cow::Owned([EMPTY.0, UNDECODED, rest].concat())
+                }
+                _ => Cow::Borrowed(tx),
+            };
             let (time, events) = split(rest.strip_prefix(br#","timestamp":""#)?, b"\"")?;
             let time = time.strip_suffix(b"Z")?;
             let seconds = memchr::memchr(b'.', time).map_or(time, |dot| &time[..dot]);
@@ -75,7 +77,7 @@ impl<'a> TxParts<'a> {
             out.push(b'{');
             out.extend_from_slice(rest);
         } else {
-            out.extend_from_slice(self.tx);
+            out.extend_from_slice(&self.tx);
         }
     }
 

@@ -139,8 +139,8 @@ fn checked(target: &str, response: &Response<bytes::Bytes>) -> Option<Value> {
     let is_ahead = response.status() == StatusCode::SERVICE_UNAVAILABLE && target.contains("/stream/");
     let is_of_type = |wanted: &str| response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == wanted);
     // Errors of a bridge's executor are texts with the status 500.
-    let is_executor =
-        target.contains("/indexer/bridge/v1/withdrawal") && is_of_type("text/plain; charset=utf-8");
+    let is_executor = target.to_ascii_lowercase().contains("/indexer/bridge/v1/withdrawal")
+        && is_of_type("text/plain; charset=utf-8");
     let is_expected = is_ahead || is_executor;
     assert!(is_expected || !response.status().is_server_error(), "{} for {target}", response.status());
     let json = is_of_type("application/json");

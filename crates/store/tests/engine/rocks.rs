@@ -115,7 +115,9 @@ fn a_few_files_are_merged_only_after_merge_early() {
     };
     let files = [bytes(POINT), bytes(SCAN)];
     assert!(files.iter().all(|bytes| *bytes > 6 * 1_000), "{files:?}");
-    store.merge_early().unwrap();
+    store.merge_early(|| false).unwrap();
+    assert_eq!(files, [bytes(POINT), bytes(SCAN)], "nothing is wanted");
+    store.merge_early(|| true).unwrap();
     let begun = Instant::now();
     while bytes(POINT) > files[0] / 2 || bytes(SCAN) > files[1] / 2 {
         assert!(begun.elapsed() < Duration::from_secs(30), "{} and {} bytes", bytes(POINT), bytes(SCAN));
