@@ -28,6 +28,7 @@ mod msg_sets;
 pub mod names;
 mod nft_record;
 mod node_rest;
+mod node_text;
 mod packet_record;
 mod page_writer;
 mod params;
@@ -39,6 +40,7 @@ mod token_list;
 mod token_record;
 mod token_types;
 mod transfer_record;
+mod tx_search;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
 pub use self::stream::SlowReader;

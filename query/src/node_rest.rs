@@ -6,9 +6,7 @@
 //! * A response is the one of a node that has all blocks, member by member, or an error that says why it is not given.
 //! * What the index does not have is never reported as absent from the chain.
 
-mod heights;
 mod search;
-mod search_query;
 mod tx_response;
 
 use schemars::JsonSchema;
@@ -20,6 +18,7 @@ use web::reply::Reply;
 use self::tx_response::TxParts;
 use crate::api::{Tag, block, tx};
 use crate::indexer::{Indexer, View};
+use crate::node_text::go_hex;
 use crate::page_writer::PageWriter;
 use crate::params::shown;
 
@@ -218,33 +217,5 @@ fn go_syntax(error: &std::num::ParseIntError) -> &'static str {
     match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
         _ => "invalid syntax",
-    }
-}
-
-/// Hex of any length, with the errors of Go's `encoding/hex`.
-fn go_hex(text: &str) -> Result<Vec<u8>, String> {
-    let invalid = |byte: u8| {
-        let shown = char::from(byte);
-        let is_printed = matches!(byte, b' '..=b'~' | 0xa1..=0xac | 0xae..);
-        let quoted = if is_printed { format!(" '{shown}'") } else { String::new() };
-        format!("encoding/hex: invalid byte: U+{byte:04X}{quoted}")
-    };
-    if let Some(byte) = text.bytes().find(|byte| !byte.is_ascii_hexdigit()) {
-        return Err(invalid(byte));
-    }
-    hex::decode(text).map_err(|_| "encoding/hex: odd length hex string".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hex_has_the_errors_of_go() {
-        assert_eq!(go_hex("00fF"), Ok(vec![0, 255]));
-        assert_eq!(go_hex("abc"), Err("encoding/hex: odd length hex string".to_owned()));
-        assert_eq!(go_hex("0xab"), Err("encoding/hex: invalid byte: U+0078 'x'".to_owned()));
-        assert_eq!(go_hex("a\u{7f}"), Err("encoding/hex: invalid byte: U+007F".to_owned()));
-        assert_eq!(go_hex("é"), Err("encoding/hex: invalid byte: U+00C3 'Ã'".to_owned()));
     }
 }

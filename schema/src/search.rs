@@ -34,7 +34,7 @@ store::tables! {
 pub type AttributeKey = [u8; 12];
 
 /// The attributes that are listed, as `type.key`: those of the known clients' searches that select few transactions.
-pub const LISTED: [&str; 46] = [
+pub const LISTED: [&str; 47] = [
     "acknowledge_packet.packet_dst_channel",
     "acknowledge_packet.packet_sequence",
     "acknowledge_packet.packet_src_channel",
@@ -77,6 +77,7 @@ pub const LISTED: [&str; 46] = [
     "transfer.sender",
     "tx.fee_payer",
     "update_client.client_id",
+    "update_client.consensus_height",
     "wasm._contract_address",
     "write_acknowledgement.packet_dst_channel",
     "write_acknowledgement.packet_sequence",

@@ -2,21 +2,21 @@
 
 use std::ops::RangeInclusive;
 
-use super::search_query::{Condition, Test};
+use super::conditions::{Condition, Test};
 
 /// A range of heights, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Heights {
+pub(crate) struct Heights {
     first: u64,
     last: u64,
 }
 
 impl Heights {
-    /// The range of the conditions of `tx.height`; otherwise the reason why it is not clear, and the remedy.
-    pub(super) fn of(conditions: &[Condition<'_>]) -> Result<Self, (String, String)> {
+    /// The range of the conditions of `tag`, which is a height; otherwise the reason why it is not clear, and the remedy.
+    pub(crate) fn of(conditions: &[Condition<'_>], tag: &str) -> Result<Self, (String, String)> {
         let mut all = Self { first: 1, last: u64::MAX };
         let (mut lower, mut upper, mut exact) = (0, 0, None);
-        for condition in conditions.iter().filter(|condition| condition.tag == "tx.height") {
+        for condition in conditions.iter().filter(|condition| condition.tag == tag) {
             match condition.test {
                 Test::Exists => {}
                 // Of several, a node takes the first.
@@ -42,20 +42,20 @@ impl Heights {
                     all.last = all.last.min(whole(text).0);
                 }
                 Test::Contains(_) | Test::Time => {
-                    let remedy = "compare tx.height by =, <, <=, > or >= with a number";
-                    return Err(("it compares tx.height in another way".to_owned(), remedy.to_owned()));
+                    let remedy = format!("compare {tag} by =, <, <=, > or >= with a number");
+                    return Err((format!("it compares {tag} in another way"), remedy));
                 }
             }
         }
         if lower > 1 || upper > 1 || exact.is_some() && lower + upper > 0 {
             let remedy = "give one height, or one lower and one upper bound";
-            return Err(("nodes do not combine its bounds of tx.height".to_owned(), remedy.to_owned()));
+            return Err((format!("nodes do not combine its bounds of {tag}"), remedy.to_owned()));
         }
         Ok(exact.map_or(all, |height| Self { first: height, last: height }))
     }
 
     /// Those up to `last`; `None` if there are none.
-    pub(super) fn within(self, last: u64) -> Option<RangeInclusive<u64>> {
+    pub(crate) fn within(self, last: u64) -> Option<RangeInclusive<u64>> {
         let (first, last) = (self.first, self.last.min(last));
         (1..=last).contains(&first).then_some(first..=last)
     }
@@ -69,11 +69,11 @@ fn whole(text: &str) -> (u64, bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::search_query::parse;
+    use super::super::conditions::parse;
     use super::*;
 
     fn within(query: &str) -> Option<RangeInclusive<u64>> {
-        Heights::of(&parse(query).unwrap()).unwrap().within(50)
+        Heights::of(&parse(query).unwrap(), "tx.height").unwrap().within(50)
     }
 
     #[test]
@@ -89,6 +89,6 @@ mod tests {
             assert_eq!(within(empty), None, "{empty}");
         }
         let unclear = parse("tx.height > 1 AND tx.height > 2").unwrap();
-        assert!(Heights::of(&unclear).is_err());
+        assert!(Heights::of(&unclear, "tx.height").is_err());
     }
 }

@@ -5,15 +5,15 @@ const MAX_QUERY: usize = 512;
 
 /// A condition of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Condition<'q> {
+pub(crate) struct Condition<'q> {
     /// `type.key`, or a name with a meaning of its own.
-    pub(super) tag: &'q str,
-    pub(super) test: Test<'q>,
+    pub(crate) tag: &'q str,
+    pub(crate) test: Test<'q>,
 }
 
 /// What a condition demands of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Test<'q> {
+pub(crate) enum Test<'q> {
     Exists,
     Contains(&'q str),
     Equals(&'q str),
@@ -29,7 +29,7 @@ pub(super) enum Test<'q> {
 
 impl<'q> Test<'q> {
     /// The operand as text; empty if there is none.
-    pub(super) fn text(self) -> &'q str {
+    pub(crate) fn text(self) -> &'q str {
         match self {
             Self::Exists | Self::Time => "",
             Self::Contains(text)
@@ -95,7 +95,7 @@ struct Scanner<'q> {
 }
 
 /// The conditions of a query.
-pub(super) fn parse(query: &str) -> Result<Vec<Condition<'_>>, String> {
+pub(crate) fn parse(query: &str) -> Result<Vec<Condition<'_>>, String> {
     if query.len() > MAX_QUERY {
         return Err("maximum query length exceeded".to_owned());
     }
@@ -255,7 +255,9 @@ mod tests {
 
     #[test]
     fn errors_name_the_offset_as_a_node_does() {
-        let error = |query| parse(query).unwrap_err();
+        fn error(query: &str) -> String {
+            parse(query).unwrap_err()
+        }
         assert_eq!(error(" "), "offset 1: EOF");
         assert_eq!(error("tx.height=-1"), "offset 10: invalid input - at offset 11");
         assert_eq!(error("a='it\\'s'"), "offset 7: got tag, want 6");
