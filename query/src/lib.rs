@@ -11,6 +11,7 @@
 //! * No handler calls a node.
 
 pub mod array;
+pub mod comet;
 pub mod cursor;
 pub mod evm;
 pub mod page;
@@ -32,6 +33,7 @@ mod node_text;
 mod packet_record;
 mod page_writer;
 mod params;
+mod raw_tx;
 mod record;
 pub mod signed_tx;
 mod stream;
@@ -40,6 +42,7 @@ mod token_list;
 mod token_record;
 mod token_types;
 mod transfer_record;
+mod tx_parts;
 mod tx_search;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};

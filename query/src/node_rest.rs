@@ -7,7 +7,6 @@
 //! * What the index does not have is never reported as absent from the chain.
 
 mod search;
-mod tx_response;
 
 use schemars::JsonSchema;
 use web::call::Call;
@@ -15,12 +14,12 @@ use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use self::tx_response::TxParts;
 use crate::api::{Tag, block, tx};
 use crate::indexer::{Indexer, View};
-use crate::node_text::go_hex;
+use crate::node_text::{go_hex, since};
 use crate::page_writer::PageWriter;
 use crate::params::shown;
+use crate::tx_parts::{self, TxParts};
 
 /// Transactions of a block in a response without `pagination.limit`: the node's default.
 const DEFAULT_LIMIT: u64 = 100;
@@ -100,7 +99,9 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let text = call.text("hash");
     let hash = go_hex(text).map_err(|error| node_error(UNKNOWN, error))?;
     let view = indexer.view()?;
-    let unknown = || HttpError::not_found(format!("tx not found: {}{}", shown(text), since(indexer)));
+    let unknown = || {
+        HttpError::not_found(format!("tx not found: {}{}", shown(text), since(indexer.identity.start_height)))
+    };
     let hash = <[u8; 32]>::try_from(hash).map_err(|_| unknown())?;
     let (seq, record) = tx::find(indexer, &view, &hash, b"")?.ok_or_else(unknown)?;
     let parts = TxParts::of(seq, &record)?;
@@ -149,7 +150,7 @@ fn of_block(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         .collect();
     let mut page = PageWriter::new(br#"{"txs":["#.to_vec(), seqs.len(), indexer.page_bytes);
     let mut one = Vec::new();
-    let written = tx_response::each(indexer, &view, &seqs, &mut page, |page, parts| {
+    let written = tx_parts::each(indexer, &view, &seqs, &mut page, |page, parts| {
         one.clear();
         parts.write_tx(&mut one);
         page.record(&one)
@@ -191,14 +192,6 @@ fn below_index(indexer: &Indexer, height: u64) -> HttpError {
         "height {height} is not indexed: indexed from height {}; ask a node that has it",
         indexer.identity.start_height
     ))
-}
-
-/// What an error about a missing transaction adds if earlier blocks are not indexed.
-fn since(indexer: &Indexer) -> String {
-    match indexer.identity.start_height {
-        0 | 1 => String::new(),
-        from => format!(" (indexed from height {from}; ask a node about earlier blocks)"),
-    }
 }
 
 /// An unsigned number in a query string, with the error of Go's `strconv.ParseUint`.

@@ -1,7 +1,10 @@
 //! Texts that nodes read and write as Go does.
 
-/// Hex of any length, with the errors of Go's `encoding/hex`.
-pub(crate) fn go_hex(text: &str) -> Result<Vec<u8>, String> {
+/// Hex of any length.
+///
+/// # Errors
+/// Those of Go's `encoding/hex`.
+pub fn go_hex(text: &str) -> Result<Vec<u8>, String> {
     let invalid = |byte: u8| {
         let shown = char::from(byte);
         let is_printed = matches!(byte, b' '..=b'~' | 0xa1..=0xac | 0xae..);
@@ -12,6 +15,14 @@ pub(crate) fn go_hex(text: &str) -> Result<Vec<u8>, String> {
         return Err(invalid(byte));
     }
     hex::decode(text).map_err(|_| "encoding/hex: odd length hex string".to_owned())
+}
+
+/// What an error about a missing transaction adds if blocks before `start_height` are not indexed.
+pub(crate) fn since(start_height: u64) -> String {
+    match start_height {
+        0 | 1 => String::new(),
+        from => format!(" (indexed from height {from}; ask a node about earlier blocks)"),
+    }
 }
 
 #[cfg(test)]

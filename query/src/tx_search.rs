@@ -28,7 +28,8 @@ use crate::params::shown;
 pub(crate) const MAX_TESTED: u64 = 2_000;
 
 /// Why a search has no result.
-pub(crate) enum Error {
+#[derive(Debug)]
+pub enum Error {
     /// A node has no result either, with this text.
     Invalid(String),
     /// The index does not tell the result: the reason and the remedy.

@@ -87,7 +87,8 @@ impl Encoder<'_> {
             Form::Object | Form::WellKnownObject => self.members(message, &object(json)?, out),
             Form::Any => self.any(json, out),
             Form::Timestamp => timestamp(json, out),
-            Form::Duration | Form::Transparent | Form::Value | Form::Missing => None,
+            Form::Duration => duration(json, out),
+            Form::Transparent | Form::Value | Form::Missing => None,
         }
     }
 
@@ -154,7 +155,8 @@ impl Encoder<'_> {
                 timestamp(json, out)?;
                 return Some(json.as_bytes() == ZERO_TIME);
             }
-            Kind::Span | Kind::Group => return None,
+            Kind::Span => duration(json, out)?,
+            Kind::Group => return None,
         }
         Some(out.len() == start)
     }
@@ -229,13 +231,29 @@ fn write_scaled(text: &str, out: &mut Vec<u8>) -> Option<()> {
 /// Appends the fields of a `google.protobuf.Timestamp`.
 fn timestamp(json: &str, out: &mut Vec<u8>) -> Option<()> {
     let time = OffsetDateTime::parse(&text_of::<String>(json)?, &Rfc3339).ok()?;
-    for (number, value) in [(1, time.unix_timestamp()), (2, i64::from(time.nanosecond()))] {
+    write_pair(time.unix_timestamp(), time.nanosecond().into(), out);
+    Some(())
+}
+
+/// Appends the fields of a `google.protobuf.Duration`.
+fn duration(json: &str, out: &mut Vec<u8>) -> Option<()> {
+    let text: String = text_of(json)?;
+    let text = text.strip_suffix('s')?;
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (seconds, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
+    write_pair(sign * seconds.parse::<i64>().ok()?, sign * nanos, out);
+    Some(())
+}
+
+/// Appends seconds and nanoseconds, those that are not 0.
+fn write_pair(seconds: i64, nanos: i64, out: &mut Vec<u8>) {
+    for (number, value) in [(1, seconds), (2, nanos)] {
         if value != 0 {
             encode_varint(number << 3, out);
             encode_varint(value.cast_unsigned(), out);
         }
     }
-    Some(())
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -56,23 +56,24 @@ fn rebuilt(chain: &str) -> [usize; 3] {
 }
 
 #[test]
-fn the_bytes_of_every_transaction_follow_from_its_json() {
+fn the_bytes_of_transactions_follow_from_their_json() {
     for (chain, expected) in [
-        ("evm-scenario", [0, 0, 0]),
-        ("move-scenario", [0, 0, 0]),
-        ("move-ledger", [0, 0, 0]),
-        ("wasm-scenario", [0, 0, 0]),
-        ("wasm-ledger", [0, 0, 0]),
-        ("cosmos-evm", [0, 0, 0]),
-        ("evm-fees", [0, 0, 0]),
-        ("evm-load", [0, 0, 0]),
-        ("l1-l2/l1", [0, 0, 0]),
-        ("l1-l2/l2", [0, 0, 0]),
-        ("l1-l2-swaps/l1", [0, 0, 0]),
-        ("bridge-cases/l1", [0, 0, 0]),
-        ("bridge-cases/l2", [0, 0, 0]),
+        ("evm-scenario", [655, 0, 0]),
+        ("move-scenario", [34, 0, 0]),
+        ("move-ledger", [215, 0, 0]),
+        ("wasm-scenario", [46, 0, 0]),
+        ("wasm-ledger", [109, 0, 0]),
+        ("cosmos-evm", [493, 0, 0]),
+        ("evm-fees", [1_114, 0, 5]),
+        ("evm-load", [34_183, 0, 0]),
+        ("l1-l2/l1", [254, 35, 1_281]),
+        ("l1-l2/l2", [71, 37, 0]),
+        ("l1-l2-swaps/l1", [274, 34, 569]),
+        ("bridge-cases/l1", [361, 28, 1_107]),
+        ("bridge-cases/l2", [67, 30, 0]),
     ] {
-        println!("{chain} {:?} {expected:?}", rebuilt(chain));
+        // The last are vote data of an L1, which is no transaction, and parameters that the chain's own encoder wrote in another way.
+        assert_eq!(rebuilt(chain), expected, "{chain}");
     }
 }
 

@@ -4,11 +4,11 @@ use web::call::Call;
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use super::tx_response::{self, TxParts};
 use super::{node_error, unsigned};
 use crate::indexer::{Indexer, View};
 use crate::page_writer::PageWriter;
 use crate::params::shown;
+use crate::tx_parts::{self, TxParts};
 use crate::tx_search::{self, Error, Place};
 
 /// The code `INTERNAL` of gRPC, which a node's search sends with a 500.
@@ -45,7 +45,7 @@ fn respond(indexer: &Indexer, view: &View<'_>, seqs: &[u64], total: u64) -> Resu
     let mut txs = br#"{"txs":["#.to_vec();
     let mut page = PageWriter::new(br#"],"tx_responses":["#.to_vec(), seqs.len(), indexer.page_bytes);
     let mut one = Vec::new();
-    let written = tx_response::each(indexer, view, seqs, &mut page, |page, parts: &TxParts<'_>| {
+    let written = tx_parts::each(indexer, view, seqs, &mut page, |page, parts: &TxParts<'_>| {
         one.clear();
         parts.write_response(&mut one);
         let more = page.record(&one)?;

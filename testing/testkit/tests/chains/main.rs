@@ -10,6 +10,7 @@ mod bridge;
 mod bridge_index;
 mod bridge_killed;
 mod bridge_pair;
+mod comet_rpc;
 mod etherscan;
 mod evm_reads;
 mod evm_rpc;

@@ -21,7 +21,7 @@ static SEARCH_NOW: schema::index::Index = SEARCH;
 
 const PATH: &str = "/cosmos/tx/v1beta1/txs";
 
-async fn store(name: &str) -> Arc<dyn Store> {
+pub(crate) async fn store(name: &str) -> Arc<dyn Store> {
     let recording = Arc::new(Recording::open(&recording(name)).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = Config {
@@ -40,7 +40,8 @@ fn app(store: &Arc<dyn Store>) -> App<Indexer> {
 
 /// The path of a search.
 fn path(query: &str, parameters: &str) -> String {
-    let escaped: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let escaped: Vec<String> = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let escaped = escaped.concat();
     format!("{PATH}?query={escaped}{parameters}")
 }
 
@@ -76,6 +77,10 @@ async fn searches_are_those_of_the_recorded_node_or_refused_with_the_remedy() {
         let app = app(&store(chain).await);
         for line in recorded(node, "/cosmos/tx/v1beta1/txs") {
             if line.path.contains("/txs/") {
+                continue;
+            }
+            // The node of the L1 had some more blocks than the recording.
+            if node == "l1" && line.path.contains("%3E") && !line.path.contains("%3C") {
                 continue;
             }
             let (status, body) = get(&app, &line.path);
@@ -171,8 +176,11 @@ async fn every_search_that_was_recorded_with_a_chain_finds_the_same() {
     assert_eq!((equal, bounded), (1_162, 650));
 }
 
-/// An attribute of the events of the records.
-struct Scan(Vec<(u64, String, Vec<Vec<(String, String)>>)>);
+/// The attributes of an event, as `type.key` and value.
+type Attributes = Vec<(String, String)>;
+
+/// The height, the hash and the events of each transaction.
+struct Scan(Vec<(u64, String, Vec<Attributes>)>);
 
 impl Scan {
     fn of(store: &dyn Store) -> Self {
@@ -201,7 +209,7 @@ impl Scan {
 
     fn matching(&self, conditions: &[(String, String)], heights: (u64, u64)) -> Vec<String> {
         let within = self.0.iter().filter(|(height, ..)| (heights.0..=heights.1).contains(height));
-        let has = |events: &Vec<Vec<(String, String)>>| {
+        let has = |events: &Vec<Attributes>| {
             events.iter().any(|event| conditions.iter().all(|condition| event.contains(condition)))
         };
         within.filter(|(_, _, events)| has(events)).map(|(_, hash, _)| hash.clone()).collect()
@@ -212,7 +220,7 @@ impl Scan {
 async fn any_search_finds_what_a_scan_of_the_records_finds() {
     let store = store("bridge-cases/l2").await;
     let (app, scan) = (app(&store), Scan::of(&*store));
-    let events: Vec<&Vec<(String, String)>> = scan.0.iter().flat_map(|(_, _, events)| events).collect();
+    let events: Vec<&Attributes> = scan.0.iter().flat_map(|(_, _, events)| events).collect();
     let strategy = (
         any::<prop::sample::Index>(),
         prop::collection::vec(any::<prop::sample::Index>(), 1..3),
@@ -260,11 +268,11 @@ async fn any_search_finds_what_a_scan_of_the_records_finds() {
 }
 
 /// The attributes of the last event of this type.
-fn last_event(scan: &Scan, kind: &str) -> Vec<(String, String)> {
+fn last_event(scan: &Scan, kind: &str) -> Attributes {
     let prefix = format!("{kind}.");
     let events = scan.0.iter().flat_map(|(_, _, events)| events);
-    let of_kind = events.filter(|event| event.iter().any(|(tag, _)| tag.starts_with(&prefix)));
-    of_kind.last().unwrap().clone()
+    let mut of_kind = events.filter(|event| event.iter().any(|(tag, _)| tag.starts_with(&prefix)));
+    of_kind.next_back().unwrap().clone()
 }
 
 /// The conditions that these attributes have the values of an event.
