@@ -159,6 +159,7 @@ pub(crate) fn app(
     let indexer = indexer.with_page_bytes(page_bytes);
     let Probes { ready, remark } = probes.clone();
     let app = App::new(indexer, query::WITH_NODE_PATHS)?.with_cors(settings.cors.clone());
+    let app = app.with_missing(query::unserved);
     let app = app.with_ready(move || ready()).with_remark(move || remark());
     if !settings.explorer {
         return Ok(Arc::new(app));

@@ -46,6 +46,7 @@ mod tx_parts;
 mod tx_search;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
+pub use self::node_rest::unserved;
 pub use self::stream::SlowReader;
 pub use self::swagger::document;
 

@@ -61,6 +61,18 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     ),
 ];
 
+/// Prefixes of the paths of a node's modules.
+const MODULES: [&str; 7] =
+    ["/cosmos/", "/cosmwasm/", "/ibc/", "/initia/", "/minievm/", "/miniwasm/", "/opinit/"];
+
+/// Why a path of a node has no endpoint here; `None` for other paths.
+pub fn unserved(path: &str) -> Option<&'static str> {
+    let is_of_node = MODULES.iter().any(|module| path.starts_with(module));
+    is_of_node.then_some(
+        "of the paths of a node, only /cosmos/tx/v1beta1/txs and those below it follow from the index; ask a node",
+    )
+}
+
 /// `cosmos.tx.v1beta1.GetTxResponse`.
 #[derive(JsonSchema)]
 struct GetTxResponse {

@@ -3,7 +3,11 @@
 //! JSON says less than the wire: neither the order of fields nor whether a default was written. Fields are written in the order of
 //! their numbers, as all usual encoders do, and messages without content as [`Empty`] says. Only the hash of a transaction can tell
 //! whether the bytes are its own.
+//!
+//! # Invariants
+//! * Each level of JSON is read for itself, so the work grows with the depth: it is at most [`MAX_WORK`] times the length.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -20,6 +24,9 @@ use crate::json::table::{Absent, Enum, Field, Form, Kind, Message, Shape};
 use crate::json::time_json::ZERO_TIME;
 use crate::json::wire::Wire;
 
+/// How often all of the JSON may be read: usual transactions have some ten levels.
+const MAX_WORK: usize = 32;
+
 /// Whether an encoder writes messages without content where Go's types have no way to leave them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
@@ -32,8 +39,8 @@ pub enum Empty {
 /// The bytes of the transaction whose JSON [`super::write_tx`] has written. `None` if the JSON does not tell them: a transaction that was
 /// written as an opaque one, or a field of a form that no known transaction has.
 pub fn tx_bytes(registry: &Registry, json: &str, empty: Empty) -> Option<Vec<u8>> {
-    let members = object(json)?;
-    let encoder = Encoder { registry, empty };
+    let encoder = Encoder { registry, empty, left: Cell::new(json.len().saturating_mul(MAX_WORK)) };
+    let members = encoder.object(json)?;
     let (mut out, mut part) = (Vec::with_capacity(json.len() / 2), Vec::new());
     for (number, name, message) in [(1, "body", registry.body), (2, "auth_info", registry.auth_info)] {
         part.clear();
@@ -50,10 +57,6 @@ pub fn tx_bytes(registry: &Registry, json: &str, empty: Empty) -> Option<Vec<u8>
 
 /// The members of an object.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
-
-fn object(json: &str) -> Option<Members<'_>> {
-    serde_json::from_str(json).ok()
-}
 
 fn text_of<T: DeserializeOwned>(json: &str) -> Option<T> {
     serde_json::from_str(json).ok()
@@ -78,13 +81,20 @@ fn write(number: u32, wire: Wire, value: &[u8], out: &mut Vec<u8>) {
 struct Encoder<'r> {
     registry: &'r Registry,
     empty: Empty,
+    /// Bytes of JSON that may still be read.
+    left: Cell<usize>,
 }
 
 impl Encoder<'_> {
+    fn object<'j>(&self, json: &'j str) -> Option<Members<'j>> {
+        self.left.set(self.left.get().checked_sub(json.len())?);
+        serde_json::from_str(json).ok()
+    }
+
     fn message(&self, index: usize, json: &str, out: &mut Vec<u8>) -> Option<()> {
         let message = &self.registry.messages[index];
         match message.form {
-            Form::Object | Form::WellKnownObject => self.members(message, &object(json)?, out),
+            Form::Object | Form::WellKnownObject => self.members(message, &self.object(json)?, out),
             Form::Any => self.any(json, out),
             Form::Timestamp => timestamp(json, out),
             Form::Duration => duration(json, out),
@@ -162,7 +172,7 @@ impl Encoder<'_> {
     }
 
     fn any(&self, json: &str, out: &mut Vec<u8>) -> Option<()> {
-        let members = object(json)?;
+        let members = self.object(json)?;
         let type_url: String = text_of(members.get("@type")?.get())?;
         let mut value = Vec::new();
         match self.registry.resolve(&type_url).map(|index| (index, &self.registry.messages[index])) {

@@ -269,4 +269,13 @@ mod tests {
              EXISTS operator"
         );
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_query_makes_the_parser_panic(query in r"([a-zé._]{1,6}|AND|TIME |EXISTS|[<>=]{1,2}|'[^']*'?|[0-9.]{1,4}|\PC| ){0,12}") {
+            if let Ok(conditions) = parse(&query) {
+                proptest::prop_assert!(!conditions.is_empty() && conditions.iter().all(|one| !one.tag.is_empty()));
+            }
+        }
+    }
 }

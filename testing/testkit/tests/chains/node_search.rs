@@ -90,3 +90,22 @@ async fn transactions_of_a_block_are_those_of_the_recorded_nodes() {
     }
     assert!(blocks >= 15 && errors >= 20, "{blocks} blocks, {errors} errors");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_paths_of_a_node_are_404_with_the_reason() {
+    let app = app("bridge-cases/l2").await.with_missing(query::unserved);
+    for path in
+        ["/cosmos/bank/v1beta1/supply", "/ibc/core/channel/v1/channels", "/opinit/ophost/v1/bridges/1"]
+    {
+        let (status, body) = get(&app, path);
+        assert_eq!(status, 404, "{path}");
+        assert!(
+            body.contains("only /cosmos/tx/v1beta1/txs and those below it follow from the index"),
+            "{body}"
+        );
+    }
+    assert_eq!(
+        get(&app, "/indexer/other").1,
+        r#"{"code":5,"message":"Cannot GET /indexer/other","details":[]}"#
+    );
+}
