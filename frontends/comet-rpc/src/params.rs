@@ -37,10 +37,8 @@ pub(crate) fn of_uri<'a>(
     expected: &Params,
     text: impl Fn(&str) -> Option<&'a str>,
 ) -> Result<Vec<Value>, RpcError> {
-    let values = method
-        .params
-        .iter()
-        .map(|(name, ty)| text(name).map_or_else(|| Ok(ty.absent()), |text| ty.of_uri(text)));
+    let values =
+        expected.iter().map(|(name, ty)| text(name).map_or_else(|| Ok(ty.absent()), |text| ty.of_uri(text)));
     values.collect::<Result<_, _>>().map_err(|reason| invalid("http", &reason))
 }
 
@@ -72,8 +70,7 @@ pub(crate) fn of_json(expected: &Params, params: Option<&str>) -> Result<Vec<Val
         }
         Some(_) => return Err(invalid("unknown type for JSON params. Expected map or array".to_owned())),
     };
-    let values = method
-        .params
+    let values = expected
         .iter()
         .zip(values)
         .map(|((_, ty), json)| json.map_or_else(|| Ok(ty.absent()), |json| ty.of_json(json.get())));

@@ -103,7 +103,6 @@ const OWNERS: &[(&str, &[&str])] = &[
         &[
             "node",
             "web",
-            "comet-rpc",
             "evm-rpc",
             "grpc",
             "ingest",
