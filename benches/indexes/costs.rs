@@ -8,7 +8,7 @@ use benches::indexes;
 use benches::report::{bytes_each, line, median, micros_each, table};
 
 /// The sets; all others are compared with the first. `tokens` asks for names that a recording does not have.
-const SETS: [&str; 9] = [
+const SETS: [&str; 10] = [
     "",
     "blocks",
     "logs",
@@ -18,6 +18,7 @@ const SETS: [&str; 9] = [
     "call_errors",
     "ledger",
     "packets,bridge",
+    "search",
 ];
 
 /// Measures each set so many times, in turns, on a recording: `NAME`, or `NAME:TXS` extended to so many transactions.

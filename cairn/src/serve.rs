@@ -1,4 +1,4 @@
-//! The API servers of the indexer: JSON over HTTP and, on addresses of their own, gRPC and Ethereum's JSON-RPC.
+//! The API servers of the indexer: JSON over HTTP and, on addresses of their own, gRPC, CometBFT's searches and Ethereum's JSON-RPC.
 //!
 //! # Invariants
 //! * It listens from the start of the process.
@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use comet_rpc::CometRpc;
 use etherscan::{Contracts, Etherscan, Verified};
 use evm_rpc::EvmRpc;
 use explorer::{Decoding, Inputs};
@@ -55,6 +56,7 @@ pub(crate) struct Serving {
     pages: Pages,
     server: Server,
     grpc: Option<Server>,
+    comet: Option<Server>,
     evm: Option<Server>,
     /// Empty until there is a database.
     index: grpc::Index,
@@ -84,11 +86,13 @@ impl Serving {
         };
         let grpc =
             settings.grpc_listen.map(|at| serve_grpc(settings, at, &probes.ready, &index)).transpose()?;
+        let comet =
+            settings.comet_listen.map(|at| serve_comet(settings, at, &probes.ready, &index)).transpose()?;
         let evm = settings
             .evm_listen
             .map(|at| serve_evm(settings, at, &probes.ready, &index, &pages))
             .transpose()?;
-        Ok(Self { listener, probes, pages, server, grpc, evm, index })
+        Ok(Self { listener, probes, pages, server, grpc, comet, evm, index })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
@@ -116,8 +120,9 @@ impl Serving {
 
     /// See [`stop`].
     pub(crate) async fn stop(self) {
-        let (grpc, evm) = (OptionFuture::from(self.grpc.map(stop)), OptionFuture::from(self.evm.map(stop)));
-        tokio::join!(stop(self.server), grpc, evm);
+        let [grpc, comet, evm] =
+            [self.grpc, self.comet, self.evm].map(|server| OptionFuture::from(server.map(stop)));
+        tokio::join!(stop(self.server), grpc, comet, evm);
     }
 }
 
@@ -154,6 +159,7 @@ pub(crate) fn app(
     let indexer = indexer.with_page_bytes(page_bytes);
     let Probes { ready, remark } = probes.clone();
     let app = App::new(indexer, query::WITH_NODE_PATHS)?.with_cors(settings.cors.clone());
+    let app = app.with_missing(query::unserved);
     let app = app.with_ready(move || ready()).with_remark(move || remark());
     if !settings.explorer {
         return Ok(Arc::new(app));
@@ -193,6 +199,20 @@ fn serve_grpc(
     let (index, limits) = (Arc::clone(index), settings.limits());
     let server = grpc::start(listener, index, move || ready(), limits, default_workers())?;
     tracing::info!(url = url_of(&server), "serving gRPC");
+    Ok(server)
+}
+
+fn serve_comet(
+    settings: &Settings,
+    at: SocketAddr,
+    ready: &Ready,
+    index: &comet_rpc::Index,
+) -> anyhow::Result<Server> {
+    let rpc = CometRpc::new(Arc::clone(index), Arc::clone(ready));
+    let app = rpc.app()?.with_cors(settings.cors.clone());
+    let limits = CometRpc::limits(settings.limits());
+    let server = Server::start(listen(at, "--comet-listen")?, Arc::new(app), limits, default_workers())?;
+    tracing::info!(url = url_of(&server), "serving CometBFT's searches");
     Ok(server)
 }
 

@@ -75,6 +75,11 @@ pub(crate) struct Settings {
     /// connections, requests and rates, with the limits of the JSON interface.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) grpc_listen: Option<SocketAddr>,
+    /// IP address and port of CometBFT's `tx`, `tx_search` and `block_search` over the index, for clients that search a node for
+    /// transactions; port 0 takes a free one. Without it there are none. It has its own connections, requests and rates, with the
+    /// limits of the JSON interface.
+    #[arg(value_name = "ADDR", value_parser = parse::address)]
+    pub(crate) comet_listen: Option<SocketAddr>,
     /// IP address and port of Ethereum's JSON-RPC over the index of an EVM chain, HTTP and WebSocket; port 0 takes a free one.
     /// Without it there is none. It has its own connections, requests and rates, with the limits of the JSON interface.
     #[arg(value_name = "ADDR", value_parser = parse::address)]

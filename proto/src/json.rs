@@ -17,6 +17,8 @@
 //! printed in two steps (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in
 //! declaration order (`scalar`, `text`, `amount`, `time_json`, `inline_json`). No tree is built in between.
 //!
+//! Of a transaction, the way back is `tx_bytes`.
+//!
 //! The rules are those of cosmos gogoproto's `jsonpb` with original names and defaults emitted, applied to the Go
 //! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects
 //! for fields that are not nullable.
@@ -34,6 +36,7 @@ mod table;
 mod text;
 mod time_json;
 mod tx;
+mod tx_bytes;
 mod wire;
 
 pub use emit::{MAX_DEPTH, MAX_JSON};
@@ -41,3 +44,4 @@ pub use error::Error;
 pub use registry::Registry;
 pub use signers::signers_named_by_message;
 pub use tx::{write_message, write_opaque_tx, write_tx};
+pub use tx_bytes::{Empty, tx_bytes};

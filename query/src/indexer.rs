@@ -16,6 +16,7 @@ use store::{Order, Snapshot, Store, table};
 use web::http_error::HttpError;
 
 use crate::collection_search::{CollectionNames, NamedItem};
+use crate::raw_tx::Registries;
 use crate::stream::SlowReader;
 use crate::stream::feed::Feed;
 
@@ -58,6 +59,8 @@ pub struct Indexer {
     /// The highest head that JSON-RPC has shown.
     pub(crate) evm_head: AtomicU64,
     names: Mutex<CollectionNames>,
+    /// The message types that bytes of transactions follow from.
+    pub(crate) registries: Registries,
     /// Maximum bytes of the records of a page; a single record may be larger.
     pub(crate) page_bytes: usize,
 }
@@ -83,6 +86,7 @@ impl Indexer {
             fee_decimals,
             evm_head,
             names,
+            registries: Registries::default(),
             page_bytes,
         })
     }

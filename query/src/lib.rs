@@ -11,6 +11,7 @@
 //! * No handler calls a node.
 
 pub mod array;
+pub mod comet;
 pub mod cursor;
 pub mod evm;
 pub mod page;
@@ -28,9 +29,11 @@ mod msg_sets;
 pub mod names;
 mod nft_record;
 mod node_rest;
+mod node_text;
 mod packet_record;
 mod page_writer;
 mod params;
+mod raw_tx;
 mod record;
 pub mod signed_tx;
 mod stream;
@@ -39,8 +42,11 @@ mod token_list;
 mod token_record;
 mod token_types;
 mod transfer_record;
+mod tx_parts;
+mod tx_search;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
+pub use self::node_rest::unserved;
 pub use self::stream::SlowReader;
 pub use self::swagger::document;
 

@@ -6,7 +6,7 @@
 //! * A response is the one of a node that has all blocks, member by member, or an error that says why it is not given.
 //! * What the index does not have is never reported as absent from the chain.
 
-mod tx_response;
+mod search;
 
 use schemars::JsonSchema;
 use web::call::Call;
@@ -14,11 +14,12 @@ use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use self::tx_response::TxParts;
 use crate::api::{Tag, block, tx};
 use crate::indexer::{Indexer, View};
+use crate::node_text::{go_hex, since};
 use crate::page_writer::PageWriter;
 use crate::params::shown;
+use crate::tx_parts::{self, TxParts};
 
 /// Transactions of a block in a response without `pagination.limit`: the node's default.
 const DEFAULT_LIMIT: u64 = 100;
@@ -36,6 +37,17 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         &[Param::path("hash", "Hex.")],
         by_hash,
     ),
+    TAG.list::<GetTxsEventResponse>(
+        "/cosmos/tx/v1beta1/txs",
+        "Transactions that match a query, as a node finds and prints them.",
+        &[
+            Param::query("query", Type::String, "Conditions on attributes of events, joined by AND."),
+            Param::query_or("order_by", Type::String, "ORDER_BY_ASC", "ORDER_BY_ASC or ORDER_BY_DESC."),
+            Param::query_or("page", Type::Integer, "1", "The number of the page, from 1."),
+            Param::query_or("limit", Type::Integer, "100", "Transactions of a page, at most 100."),
+        ],
+        search::search,
+    ),
     TAG.list::<GetBlockWithTxsResponse>(
         "/cosmos/tx/v1beta1/txs/block/{height}",
         "The transactions of a block, as a node prints them; without the block itself.",
@@ -48,6 +60,18 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         of_block,
     ),
 ];
+
+/// Prefixes of the paths of a node's modules.
+const MODULES: [&str; 7] =
+    ["/cosmos/", "/cosmwasm/", "/ibc/", "/initia/", "/minievm/", "/miniwasm/", "/opinit/"];
+
+/// Why a path of a node has no endpoint here; `None` for other paths.
+pub fn unserved(path: &str) -> Option<&'static str> {
+    let is_of_node = MODULES.iter().any(|module| path.starts_with(module));
+    is_of_node.then_some(
+        "of the paths of a node, only /cosmos/tx/v1beta1/txs and those below it follow from the index; ask a node",
+    )
+}
 
 /// `cosmos.tx.v1beta1.GetTxResponse`.
 #[derive(JsonSchema)]
@@ -67,6 +91,17 @@ struct GetBlockWithTxsResponse {
     pagination: serde_json::Value,
 }
 
+/// `cosmos.tx.v1beta1.GetTxsEventResponse`.
+#[derive(JsonSchema)]
+struct GetTxsEventResponse {
+    #[expect(dead_code, reason = "the schema")]
+    txs: Vec<serde_json::Value>,
+    #[expect(dead_code, reason = "the schema")]
+    tx_responses: Vec<serde_json::Value>,
+    #[expect(dead_code, reason = "the schema")]
+    total: String,
+}
+
 /// An error as nodes send it: 500 with a code of gRPC.
 fn node_error(code: u8, message: impl Into<String>) -> HttpError {
     HttpError::new(http::StatusCode::INTERNAL_SERVER_ERROR, message).with_code(code)
@@ -76,7 +111,9 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let text = call.text("hash");
     let hash = go_hex(text).map_err(|error| node_error(UNKNOWN, error))?;
     let view = indexer.view()?;
-    let unknown = || HttpError::not_found(format!("tx not found: {}{}", shown(text), since(indexer)));
+    let unknown = || {
+        HttpError::not_found(format!("tx not found: {}{}", shown(text), since(indexer.identity.start_height)))
+    };
     let hash = <[u8; 32]>::try_from(hash).map_err(|_| unknown())?;
     let (seq, record) = tx::find(indexer, &view, &hash, b"")?.ok_or_else(unknown)?;
     let parts = TxParts::of(seq, &record)?;
@@ -125,7 +162,7 @@ fn of_block(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         .collect();
     let mut page = PageWriter::new(br#"{"txs":["#.to_vec(), seqs.len(), indexer.page_bytes);
     let mut one = Vec::new();
-    let written = tx_response::each(indexer, &view, &seqs, &mut page, |page, parts| {
+    let written = tx_parts::each(indexer, &view, &seqs, &mut page, |page, parts| {
         one.clear();
         parts.write_tx(&mut one);
         page.record(&one)
@@ -169,14 +206,6 @@ fn below_index(indexer: &Indexer, height: u64) -> HttpError {
     ))
 }
 
-/// What an error about a missing transaction adds if earlier blocks are not indexed.
-fn since(indexer: &Indexer) -> String {
-    match indexer.identity.start_height {
-        0 | 1 => String::new(),
-        from => format!(" (indexed from height {from}; ask a node about earlier blocks)"),
-    }
-}
-
 /// An unsigned number in a query string, with the error of Go's `strconv.ParseUint`.
 fn unsigned(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
     let Some(text) = call.first(name) else { return Ok(None) };
@@ -193,33 +222,5 @@ fn go_syntax(error: &std::num::ParseIntError) -> &'static str {
     match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
         _ => "invalid syntax",
-    }
-}
-
-/// Hex of any length, with the errors of Go's `encoding/hex`.
-fn go_hex(text: &str) -> Result<Vec<u8>, String> {
-    let invalid = |byte: u8| {
-        let shown = char::from(byte);
-        let is_printed = matches!(byte, b' '..=b'~' | 0xa1..=0xac | 0xae..);
-        let quoted = if is_printed { format!(" '{shown}'") } else { String::new() };
-        format!("encoding/hex: invalid byte: U+{byte:04X}{quoted}")
-    };
-    if let Some(byte) = text.bytes().find(|byte| !byte.is_ascii_hexdigit()) {
-        return Err(invalid(byte));
-    }
-    hex::decode(text).map_err(|_| "encoding/hex: odd length hex string".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hex_has_the_errors_of_go() {
-        assert_eq!(go_hex("00fF"), Ok(vec![0, 255]));
-        assert_eq!(go_hex("abc"), Err("encoding/hex: odd length hex string".to_owned()));
-        assert_eq!(go_hex("0xab"), Err("encoding/hex: invalid byte: U+0078 'x'".to_owned()));
-        assert_eq!(go_hex("a\u{7f}"), Err("encoding/hex: invalid byte: U+007F".to_owned()));
-        assert_eq!(go_hex("é"), Err("encoding/hex: invalid byte: U+00C3 'Ã'".to_owned()));
     }
 }

@@ -23,3 +23,13 @@ pub struct DescriptorSet {
     #[prost(bytes = "vec", tag = "2")]
     pub compressed: Vec<u8>,
 }
+
+impl DescriptorSet {
+    /// The bytes of the `FileDescriptorSet`.
+    ///
+    /// # Errors
+    /// If the row is damaged.
+    pub fn bytes(&self) -> std::io::Result<Vec<u8>> {
+        zstd::stream::decode_all(self.compressed.as_slice())
+    }
+}

@@ -24,6 +24,7 @@
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, holders by amount, and the tokens of an account |
+//! | [`search`] | transactions by attributes of their events |
 //! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
@@ -75,6 +76,7 @@ mod progress;
 pub mod records;
 pub mod rewind;
 pub mod rich;
+pub mod search;
 pub mod supply;
 pub mod tokens;
 pub mod tx;
@@ -101,6 +103,7 @@ pub const INDEXES: &[&index::Index] = &[
     &tokens::TOKENS,
     &packets::PACKETS,
     &bridge::BRIDGE,
+    &search::SEARCH,
 ];
 
 /// A visitor over the table types, because Rust has no slice of types.
@@ -173,6 +176,7 @@ all_tables! {
         packets::EndPackets, packets::AccountPackets,
         opchild::ReceiverWithdrawals, opchild::SenderWithdrawals,
         opchild::ReceiverDeposits, opchild::SenderDeposits, ophost::Batches,
+        search::AttributeTxs,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,

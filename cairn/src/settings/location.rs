@@ -56,7 +56,11 @@ impl Settings {
                 "`data` and `chains` exclude each other: add the database to `chains`".to_owned(),
             ));
         }
-        let of_one = [("grpc_listen", self.grpc_listen), ("evm_listen", self.evm_listen)];
+        let of_one = [
+            ("grpc_listen", self.grpc_listen),
+            ("comet_listen", self.comet_listen),
+            ("evm_listen", self.evm_listen),
+        ];
         if let Some((name, _)) = of_one.iter().find(|(_, address)| address.is_some()) {
             return Err(Error(format!("`{name}` serves one chain: remove it or `chains`")));
         }

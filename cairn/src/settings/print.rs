@@ -26,6 +26,7 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("chains", "rollup-1=/var/lib/rollup-1"),
     ("hosts", "one.example=rollup-1"),
     ("grpc_listen", "127.0.0.1:9095"),
+    ("comet_listen", "127.0.0.1:26667"),
     ("evm_listen", "127.0.0.1:8546"),
     ("evm_forward", "state"),
     ("evm_forward_to", "http://127.0.0.1:8545"),

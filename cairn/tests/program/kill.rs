@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::support::{Cairn, Played, digest, get, height, until};
 
 const KILLS: u64 = 5;
@@ -72,4 +74,47 @@ fn an_ingest_at_full_speed_survives_fifty_kills_at_random_moments() {
     played.index(&rough);
     assert_eq!(digest(&rough), digest(&calm), "seed {SEED:#x}");
     assert!(run > Duration::ZERO && grown > 0, "seed {SEED:#x}: no run came far enough to be worth a kill");
+}
+
+/// Withdrawals of `l1-l2` that were claimed on the layer one.
+const CLAIMS: usize = 7;
+
+/// The withdrawals and outputs of the bridge, once all that the layer one says is known.
+fn bridge(cairn: &mut Cairn) -> [Value; 2] {
+    let url = cairn.url();
+    let list = |name: &str| {
+        get(&format!("{url}/indexer/bridge/v1/{name}?pagination.limit=100&pagination.reverse=false")).1
+    };
+    let withdrawals = until("all claims", || {
+        let all = list("withdrawals");
+        let claimed = all["withdrawals"].as_array()?.iter().filter(|one| one["claimed_tx"].is_string());
+        (claimed.count() == CLAIMS).then_some(all)
+    });
+    [withdrawals, list("outputs")]
+}
+
+#[test]
+fn killed_while_it_asks_the_layer_one_the_program_ends_with_the_bridge_of_an_undisturbed_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (calm, rough) = (dir.path().join("calm"), dir.path().join("rough"));
+    let (l1, l2) = (Played::start("l1-l2/l1", &[]), Played::start("l1-l2/l2", &[]));
+    let services = l1.services();
+    let bridged = ["--bridge-l1", services[3], "--bridge-poll", "1s"];
+    let start = Instant::now();
+    let mut cairn = Cairn::start(&[&l2.flags("run", &calm)[..], &bridged].concat());
+    let wanted = bridge(&mut cairn);
+    cairn.kill();
+    let run = start.elapsed();
+
+    for life in 1..=8 {
+        let cairn = Cairn::start(&[&l2.flags("run", &rough)[..], &bridged].concat());
+        cairn.kill_after(run * life / 12);
+    }
+    let mut cairn = Cairn::start(&[&l2.flags("run", &rough)[..], &bridged].concat());
+    assert_eq!(bridge(&mut cairn), wanted);
+    cairn.kill();
+    for data in [&calm, &rough] {
+        l2.index(data);
+    }
+    assert_eq!(digest(&rough), digest(&calm));
 }

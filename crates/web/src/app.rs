@@ -52,7 +52,12 @@ pub struct App<A: 'static> {
     error_body: Option<ErrorBody>,
     /// The paths of WebSockets.
     websockets: &'static [&'static str],
+    /// See [`App::with_missing`].
+    missing: Missing,
 }
+
+/// Why a path has no endpoint, if there is more to say than that.
+pub type Missing = fn(&str) -> Option<&'static str>;
 
 /// The body of an error, in place of that of [`HttpError`]. JSON.
 pub type ErrorBody = fn(&Parts, &HttpError) -> Bytes;
@@ -96,6 +101,7 @@ impl<A> App<A> {
             error_page,
             error_body,
             websockets,
+            missing: |_| None,
         })
     }
 
@@ -116,6 +122,12 @@ impl<A> App<A> {
     #[must_use]
     pub fn with_remark(self, remark: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self { health: self.health.with_remark(remark), ..self }
+    }
+
+    /// Sets what the 404 of a path without an endpoint says of it.
+    #[must_use]
+    pub fn with_missing(self, missing: Missing) -> Self {
+        Self { missing, ..self }
     }
 
     /// Adds `headers` to every response of an endpoint.
@@ -348,7 +360,8 @@ impl<A> App<A> {
     ) -> Result<(&'r Route<A>, Found<'r, 'p, A>), Response<Bytes>> {
         let (method, path) = (&request.method, request.uri.path());
         let Some(found) = found else {
-            let not_found = || HttpError::not_found(format!("Cannot {method} {path}"));
+            let reason = (self.missing)(path).map(|reason| format!(": {reason}")).unwrap_or_default();
+            let not_found = || HttpError::not_found(format!("Cannot {method} {path}{reason}"));
             let error = if self.starting { self.health.not_ready() } else { not_found() };
             return Err(self.failure(request, &error));
         };

@@ -22,6 +22,7 @@
 //! | [`limits::priority`] | lower priorities of threads |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
+//! | [`json_rpc`] | the envelope of JSON-RPC 2.0 |
 //! | [`mounts`] | several apps behind one socket, by path prefix or host name |
 //! | [`serve`] | an [`app::App`], or any request handler, on a socket |
 //! | `serve::websocket` | WebSocket messages as requests |
@@ -87,6 +88,7 @@ pub mod endpoint;
 pub mod event;
 pub mod health;
 pub mod http_error;
+pub mod json_rpc;
 pub mod limits;
 pub mod meter;
 pub mod mounts;

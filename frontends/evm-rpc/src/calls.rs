@@ -5,14 +5,14 @@ use std::time::Instant;
 use query::Indexer;
 use web::app::App;
 use web::http_error::HttpError;
+use web::json_rpc::{self, Message, NO_ID, Refusal};
 use web::reply::{JSON, Reply};
 
-use crate::envelope::{self, Message};
 use crate::meter;
 use crate::methods::{Method, Read};
 use crate::params::Value;
 use crate::reads::{Chain, Reads};
-use crate::rpc_error::RpcError;
+use crate::rpc_error::{INVALID_REQUEST, PARSE, RpcError};
 
 /// Bytes of results after which the rest of a batch is refused, as go-ethereum's server has.
 pub const MAX_RESPONSE: usize = 25_000_000;
@@ -85,11 +85,14 @@ pub(crate) fn response(messages: &[Message], outcomes: Vec<Outcome>, is_batch: b
         }
         is_first = false;
         if bytes > MAX_RESPONSE {
-            envelope::write_error(&mut out, id, &RpcError::too_large());
+            write_error(&mut out, id, &RpcError::too_large());
             continue;
         }
         bytes += outcome.as_ref().map_or(0, Vec::len);
-        envelope::write_response(&mut out, id, &outcome);
+        match outcome {
+            Ok(result) => json_rpc::write_result(&mut out, id, &result),
+            Err(error) => write_error(&mut out, id, &error),
+        }
     }
     if is_batch && !is_first {
         out.push(b']');
@@ -99,4 +102,34 @@ pub(crate) fn response(messages: &[Message], outcomes: Vec<Outcome>, is_batch: b
         out.push(b'\n');
     }
     Reply { content_type: JSON, ..Reply::json(out) }
+}
+
+/// Appends an error response.
+pub(crate) fn write_error(out: &mut Vec<u8>, id: &str, error: &RpcError) {
+    let mut object = Vec::new();
+    error.write(&mut object);
+    json_rpc::write_error(out, id, &object);
+}
+
+/// The response to a body that is not read, with the texts of go-ethereum.
+pub(crate) fn refuse(refusal: &Refusal) -> Vec<u8> {
+    let (id, code, message) = match refusal {
+        Refusal::NoJson => (NO_ID, PARSE, "parse error"),
+        Refusal::EmptyBatch => (NO_ID, INVALID_REQUEST, "empty batch"),
+        Refusal::LargeBatch { id } => (id.as_str(), INVALID_REQUEST, "batch too large"),
+    };
+    let mut out = Vec::new();
+    write_error(&mut out, id, &RpcError::new(code, message));
+    if matches!(refusal, Refusal::LargeBatch { .. }) { [b"[", &out[..], b"]"].concat() } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_is_too_large_has_one_error() {
+        let error = r#"[{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"batch too large"}}]"#;
+        assert_eq!(refuse(&Refusal::LargeBatch { id: "1".to_owned() }), error.as_bytes());
+    }
 }

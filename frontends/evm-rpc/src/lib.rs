@@ -15,7 +15,6 @@
 //! * What is over a limit or not indexed is an error, never a short result or `null`.
 
 mod calls;
-mod envelope;
 mod filters;
 mod follower;
 mod forward;

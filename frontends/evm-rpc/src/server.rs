@@ -21,6 +21,7 @@ use web::app::App;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method as HttpMethod};
 use web::http_error::HttpError;
+use web::json_rpc::{self, Body, Content, Message};
 use web::limits::Limits;
 use web::limits::share::Share;
 use web::openapi::schema::of;
@@ -29,7 +30,6 @@ use web::reply::Reply;
 use web::router::RouteError;
 
 use crate::calls::{self, MAX_RESPONSE, Outcome, Step};
-use crate::envelope::{self, Body, Content, Message};
 use crate::filters::{Context, Filters};
 use crate::forward::{Forward, Group};
 use crate::methods::{self, Method, Source};
@@ -237,7 +237,7 @@ fn error_body(_: &Parts, error: &HttpError) -> Bytes {
         _ => INVALID_REQUEST,
     };
     let mut body = Vec::new();
-    envelope::write_error(&mut body, envelope::NO_ID, &RpcError::new(code, error.message()));
+    calls::write_error(&mut body, json_rpc::NO_ID, &RpcError::new(code, error.message()));
     body.into()
 }
 
@@ -279,9 +279,9 @@ impl EvmRpc {
         share: Option<&Share>,
         pushes: Option<&Pushes>,
     ) -> Result<Reply, HttpError> {
-        let (messages, is_batch) = match envelope::read(body) {
+        let (messages, is_batch) = match json_rpc::read(body) {
             Body::Empty => return Ok(Reply::json(Bytes::new())),
-            Body::Refused(response) => return Ok(Reply::json(response)),
+            Body::Refused(refusal) => return Ok(Reply::json(calls::refuse(&refusal))),
             Body::Single(message) => (vec![message], false),
             Body::Batch(messages) => (messages, true),
         };

@@ -261,31 +261,40 @@ async fn an_index_whose_records_are_damaged_does_not_stop_the_blocks() {
 
 static BRIDGE_NOW: Index = schema::bridge::BRIDGE;
 
-/// Both ends of a bridge: withdrawals and deposits, and outputs that are deleted and proposed again.
+static SEARCH_NOW: Index = schema::search::SEARCH;
+
+/// Both ends of a bridge: withdrawals and deposits, and outputs that are deleted and proposed again; and the attributes of events.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_index_of_bridges_is_the_same_however_it_is_written_and_goes_back() {
-    for chain in ["bridge-cases/l1", "bridge-cases/l2"] {
+async fn the_indexes_of_bridges_and_of_attributes_are_the_same_however_they_are_written_and_go_back() {
+    let of_index: [(&str, &'static Index); 3] = [
+        ("bridge-cases/l1", &BRIDGE_NOW),
+        ("bridge-cases/l2", &BRIDGE_NOW),
+        ("bridge-cases/l2", &SEARCH_NOW),
+    ];
+    for (chain, written) in of_index {
         let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
         let (last, [with_blocks, later]) = (recording.last(), [(); 2].map(|()| empty()));
-        index(&recording, last, &[&BRIDGE_NOW], &with_blocks).await;
+        index(&recording, last, &[written], &with_blocks).await;
         let expected = digest(&*with_blocks);
-        let written = expected.iter().filter(|table| {
-            table.table.contains("bridge_withdrawal") || table.table.contains("ophost_output")
+        let rows = expected.iter().filter(|table| {
+            ["bridge_withdrawal", "ophost_output", "attribute_tx"]
+                .iter()
+                .any(|name| table.table.contains(name))
         });
-        assert!(written.map(|table| table.rows).sum::<u64>() > 50, "{chain}");
+        assert!(rows.map(|table| table.rows).sum::<u64>() > 50, "{chain} {}", written.name);
 
         index(&recording, last, &[], &later).await;
         let without = digest(&*later);
-        build(&*later, &BRIDGE_NOW).unwrap();
+        build(&*later, written).unwrap();
         assert_eq!(digest(&*later), expected, "{chain}: built from blocks");
-        schema::bridge::BRIDGE.remove(&*later).unwrap();
+        written.remove(&*later).unwrap();
         assert_eq!(digest(&*later), without, "{chain}: removed without a trace");
 
         rewind(&*with_blocks, last - 20).unwrap();
         let height = meta::read::<BlockLane>(&*with_blocks.snapshot().unwrap()).unwrap().unwrap().height;
         let fresh = empty();
-        index(&recording, height, &[&BRIDGE_NOW], &fresh).await;
-        build(&*with_blocks, &BRIDGE_NOW).unwrap();
+        index(&recording, height, &[written], &fresh).await;
+        build(&*with_blocks, written).unwrap();
         assert_eq!(digest(&*with_blocks), digest(&*fresh), "{chain}: back to {height}");
     }
 }

@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use crate::recorded::{blocks, registry};
 use proptest::prelude::*;
-use proto::json::{Registry, signers_named_by_message, write_message, write_opaque_tx, write_tx};
+use proto::json::{
+    Empty, Registry, signers_named_by_message, tx_bytes, write_message, write_opaque_tx, write_tx,
+};
 use serde::de::IgnoredAny;
 
 /// Types and transactions of each kind of chain.
@@ -91,6 +93,11 @@ proptest! {
         out.truncate(1);
         write_opaque_tx(registry, &raw, &mut out);
         check(&Ok(()), &out)?;
+        // The way back may fail, and not panic.
+        let json = std::str::from_utf8(&out[1..]).unwrap();
+        for empty in [Empty::LeftOut, Empty::Written] {
+            drop(tx_bytes(registry, json, empty));
+        }
     }
 
     #[test]

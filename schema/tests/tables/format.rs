@@ -90,6 +90,7 @@ fn example() -> MemStore {
     balances(&mut txn);
     tokens(&mut txn);
     packets(&mut txn);
+    txn.push::<schema::search::AttributeTxs>(&[0xa7; 12], 300).unwrap();
     bridge_rows::rollup(&mut txn);
     bridge_rows::layer_one(&mut txn);
     rich_list(&mut txn);

@@ -53,7 +53,7 @@ const CRATES: &[CrateRule] = &[
     entry("tracker", 4, &["chain", "node", "registry", "store"]),
     entry("ingest", 4, &["chain", "node", "schema", "store", "proto"]),
     // Never `node`: answering a request never queries one.
-    entry("query", 4, &["chain", "schema", "store", "web"]),
+    entry("query", 4, &["chain", "proto", "schema", "store", "web"]),
     // The JSON API's answers as messages: never `store` or `schema`, which the handlers read.
     entry("grpc", 5, &["query", "web"]),
     // Never `ingest`, which must not be able to distinguish a replay node.
@@ -66,6 +66,8 @@ const CRATES: &[CrateRule] = &[
         6,
         &["chain", "messages", "node", "planner", "proto", "registry", "store", "tracker", "web"],
     ),
+    // Never `node`: what the index does not have is refused.
+    entry("comet-rpc", 5, &["query", "web"]),
     // Reads the index through `query`, and forwards what the operator allows through `node`.
     entry("evm-rpc", 5, &["chain", "node", "query", "web"]),
     // The state of the chain only through `evm-rpc`; of `node` it has the client of verified contracts.

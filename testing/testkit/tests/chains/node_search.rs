@@ -10,18 +10,24 @@ use web::app::App;
 /// A recorded reply to a request of a node.
 #[derive(Deserialize)]
 pub(crate) struct Recorded {
-    kind: String,
-    method: String,
+    pub(crate) kind: String,
+    pub(crate) method: String,
     pub(crate) path: String,
+    pub(crate) body: Option<Box<RawValue>>,
     pub(crate) status: u16,
     pub(crate) answer: Box<RawValue>,
 }
 
-/// The recorded replies to `GET` of paths of the REST interface that contain `mark`.
-pub(crate) fn recorded(node: &str, mark: &str) -> Vec<Recorded> {
+/// The recorded replies of a node.
+pub(crate) fn replies(node: &str) -> Vec<Recorded> {
     let bytes = std::fs::read(recording("node-search").join(format!("{node}.ndjson.zst"))).unwrap();
     let text = String::from_utf8(zstd::stream::decode_all(bytes.as_slice()).unwrap()).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<Recorded>(line).unwrap());
+    text.lines().map(|line| serde_json::from_str::<Recorded>(line).unwrap()).collect()
+}
+
+/// The recorded replies to `GET` of paths of the REST interface that contain `mark`.
+pub(crate) fn recorded(node: &str, mark: &str) -> Vec<Recorded> {
+    let lines = replies(node).into_iter();
     lines.filter(|line| line.kind == "rest" && line.method == "GET" && line.path.contains(mark)).collect()
 }
 
@@ -83,4 +89,23 @@ async fn transactions_of_a_block_are_those_of_the_recorded_nodes() {
         }
     }
     assert!(blocks >= 15 && errors >= 20, "{blocks} blocks, {errors} errors");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_paths_of_a_node_are_404_with_the_reason() {
+    let app = app("bridge-cases/l2").await.with_missing(query::unserved);
+    for path in
+        ["/cosmos/bank/v1beta1/supply", "/ibc/core/channel/v1/channels", "/opinit/ophost/v1/bridges/1"]
+    {
+        let (status, body) = get(&app, path);
+        assert_eq!(status, 404, "{path}");
+        assert!(
+            body.contains("only /cosmos/tx/v1beta1/txs and those below it follow from the index"),
+            "{body}"
+        );
+    }
+    assert_eq!(
+        get(&app, "/indexer/other").1,
+        r#"{"code":5,"message":"Cannot GET /indexer/other","details":[]}"#
+    );
 }

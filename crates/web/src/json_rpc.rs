@@ -1,5 +1,4 @@
-//! The envelope of JSON-RPC 2.0 as go-ethereum's server reads and writes it (`rpc/json.go`, `rpc/handler.go`): lenient where
-//! it is, with the same texts.
+//! The envelope of JSON-RPC 2.0, read as leniently as go-ethereum's server reads it (`rpc/json.go`, `rpc/handler.go`).
 //!
 //! # Invariants
 //! * An id is echoed as it was sent.
@@ -12,25 +11,27 @@ use serde::Deserialize as _;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::rpc_error::{INVALID_REQUEST, PARSE, RpcError};
-
 /// Maximum calls of a batch.
-pub(crate) const MAX_BATCH: usize = 1000;
+pub const MAX_BATCH: usize = 1000;
 
 /// The id of an error about no certain call.
-pub(crate) const NO_ID: &str = "null";
+pub const NO_ID: &str = "null";
 
 /// One message of a client.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Message {
+pub struct Message {
     /// The JSON of the id; `None` for a notification, which gets no response.
-    pub(crate) id: Option<String>,
-    pub(crate) content: Content,
+    pub id: Option<String>,
+    /// What it asks for.
+    pub content: Content,
 }
 
+/// What it asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
+    /// A call.
     Call {
+        /// The name of the method.
         method: String,
         /// The JSON of the parameters, if there are any.
         params: Option<String>,
@@ -41,17 +42,33 @@ pub(crate) enum Content {
 
 /// A request body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub enum Body {
     /// An empty one, which gets an empty response.
     Empty,
+    /// One message.
     Single(Message),
+    /// Several.
     Batch(Vec<Message>),
-    /// The response to a body that is not read.
-    Refused(Vec<u8>),
+    /// One that is not read.
+    Refused(Refusal),
+}
+
+/// Why a body is not read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is not JSON.
+    NoJson,
+    /// It is a batch of no calls.
+    EmptyBatch,
+    /// It is a batch of more than [`MAX_BATCH`] calls.
+    LargeBatch {
+        /// The id of the first one.
+        id: String,
+    },
 }
 
 /// Reads a body.
-pub(crate) fn read(body: &[u8]) -> Body {
+pub fn read(body: &[u8]) -> Body {
     if body.is_empty() {
         return Body::Empty;
     }
@@ -59,55 +76,36 @@ pub(crate) fn read(body: &[u8]) -> Body {
     let parsed = if text.first() == Some(&b'[') {
         let mut json = serde_json::Deserializer::from_slice(text);
         json.deserialize_seq(Batch).map(|(first, count)| match (first.first(), count) {
-            (_, 0) => refuse(NO_ID, "empty batch", false),
-            (Some(first), MAX_BATCH_EXCEEDED..) => refuse(first.id_or_null(), "batch too large", true),
+            (_, 0) => Body::Refused(Refusal::EmptyBatch),
+            (Some(first), MAX_BATCH_EXCEEDED..) => {
+                Body::Refused(Refusal::LargeBatch { id: first.id_or_null().to_owned() })
+            }
             _ => Body::Batch(first),
         })
     } else {
         let mut json = serde_json::Deserializer::from_slice(text);
         <&RawValue>::deserialize(&mut json).map(|message| Body::Single(Message::read(message)))
     };
-    parsed.unwrap_or_else(|_| {
-        let mut out = Vec::new();
-        write_error(&mut out, NO_ID, &RpcError::new(PARSE, "parse error"));
-        Body::Refused(out)
-    })
+    parsed.unwrap_or(Body::Refused(Refusal::NoJson))
 }
 
 const MAX_BATCH_EXCEEDED: usize = MAX_BATCH + 1;
 
-fn refuse(id: &str, message: &str, in_array: bool) -> Body {
-    let mut out = Vec::new();
-    if in_array {
-        out.push(b'[');
-    }
-    write_error(&mut out, id, &RpcError::new(INVALID_REQUEST, message));
-    if in_array {
-        out.push(b']');
-    }
-    Body::Refused(out)
+/// Appends the response to a call with this JSON as result.
+pub fn write_result(out: &mut Vec<u8>, id: &str, result: &[u8]) {
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(br#","result":"#);
+    out.extend_from_slice(result);
+    out.push(b'}');
 }
 
-/// Appends the response to a call.
-pub(crate) fn write_response(out: &mut Vec<u8>, id: &str, outcome: &Result<Vec<u8>, RpcError>) {
-    match outcome {
-        Ok(result) => {
-            out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-            out.extend_from_slice(id.as_bytes());
-            out.extend_from_slice(br#","result":"#);
-            out.extend_from_slice(result);
-            out.push(b'}');
-        }
-        Err(error) => write_error(out, id, error),
-    }
-}
-
-/// Appends an error response.
-pub(crate) fn write_error(out: &mut Vec<u8>, id: &str, error: &RpcError) {
+/// Appends an error response with this JSON as error.
+pub fn write_error(out: &mut Vec<u8>, id: &str, error: &[u8]) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(br#","error":"#);
-    error.write(out);
+    out.extend_from_slice(error);
     out.push(b'}');
 }
 
@@ -201,8 +199,7 @@ mod tests {
     #[test]
     fn a_batch_of_more_calls_than_allowed_is_counted_and_not_kept() {
         let batch = format!("[{}]", vec!["[]"; MAX_BATCH + 1].join(","));
-        let error = r#"[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}]"#;
-        assert_eq!(read(batch.as_bytes()), Body::Refused(error.as_bytes().to_vec()));
+        assert_eq!(read(batch.as_bytes()), Body::Refused(Refusal::LargeBatch { id: NO_ID.to_owned() }));
         let batch = format!("[{}]", vec!["1"; MAX_BATCH].join(","));
         let Body::Batch(calls) = read(batch.as_bytes()) else { panic!() };
         assert_eq!(calls.len(), MAX_BATCH);

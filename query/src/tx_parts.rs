@@ -1,11 +1,16 @@
-//! Stored records of transactions in the two forms of a node: `Tx` and `TxResponse`.
+//! Stored records of transactions in the forms of a node: `Tx` and `TxResponse` of its REST interface, `ResultTx` of CometBFT's.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chain::hash::Hash;
 use memchr::memmem;
 use schema::records::{self, Step};
 use schema::tx::Txs;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use store::Table as _;
 use web::http_error::HttpError;
 use web::limits::lane;
@@ -28,7 +33,8 @@ const UNDECODED: &[u8] = b"decode failed tx";
 ///
 /// Found by the members that [`chain::record::write_tx_record`] writes between them: no text contains one, because its quotes
 /// are escaped.
-pub(super) struct TxParts<'a> {
+pub(crate) struct TxParts<'a> {
+    /// In hex.
     hash: &'a [u8],
     height: &'a [u8],
     /// From the comma before `codespace` to the value of `gas_used`.
@@ -43,7 +49,7 @@ pub(super) struct TxParts<'a> {
 
 impl<'a> TxParts<'a> {
     /// The parts of the record `seq`.
-    pub(super) fn of(seq: u64, record: &'a [u8]) -> Result<Self, HttpError> {
+    pub(crate) fn of(seq: u64, record: &'a [u8]) -> Result<Self, HttpError> {
         let parts = || {
             let rest = record.strip_prefix(br#"{"txhash":""#)?;
             let (hash, rest) = split(rest, br#"","height":""#)?;
@@ -71,8 +77,51 @@ impl<'a> TxParts<'a> {
         })
     }
 
+    /// The hash; `None` if the record is damaged.
+    pub(crate) fn hash(&self) -> Option<Hash> {
+        let mut hash = [0; 32];
+        hex::decode_to_slice(self.hash, &mut hash).ok()?;
+        Some(hash)
+    }
+
+    /// The height; `None` if the record is damaged.
+    pub(crate) fn height(&self) -> Option<u64> {
+        std::str::from_utf8(self.height).ok()?.parse().ok()
+    }
+
+    /// The JSON of the transaction; `None` if its bytes were no transaction.
+    pub(crate) fn tx_json(&self) -> Option<&str> {
+        match &self.tx {
+            Cow::Borrowed(json) => std::str::from_utf8(json).ok(),
+            Cow::Owned(_) => None,
+        }
+    }
+
+    /// Appends the members `hash`, `height`, `index` and `tx_result` of a `ResultTx`, without the brace behind them. `None` if the record is
+    /// damaged; then `out` is unchanged.
+    pub(crate) fn write_result(&self, index: u64, out: &mut Vec<u8>) -> Option<()> {
+        let result = [b"{", self.result.strip_prefix(b",")?, b"}"].concat();
+        let result: TxResult<'_> = serde_json::from_slice(&result).ok()?;
+        let data = match hex::decode(result.data).ok()? {
+            data if data.is_empty() => "null".to_owned(),
+            data => format!("\"{}\"", STANDARD.encode(data)),
+        };
+        let events = self.events.strip_prefix(br#","events":"#)?.strip_suffix(b"}")?;
+        let TxResult { codespace, code, raw_log, info, gas_wanted, gas_used, .. } = result;
+        let (hash, height) = (std::str::from_utf8(self.hash).ok()?, std::str::from_utf8(self.height).ok()?);
+        let head = format!(
+            r#"{{"hash":"{hash}","height":"{height}","index":{index},"tx_result":{{"code":{code},"data":{data},"log":{raw_log},"info":{info},"gas_wanted":{gas_wanted},"gas_used":{gas_used},"events":"#
+        );
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(events);
+        out.extend_from_slice(br#","codespace":"#);
+        out.extend_from_slice(codespace.get().as_bytes());
+        out.push(b'}');
+        Some(())
+    }
+
     /// Appends the `Tx`, which has no type outside of an `Any`.
-    pub(super) fn write_tx(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write_tx(&self, out: &mut Vec<u8>) {
         if let Some(rest) = self.tx.strip_prefix(TYPED) {
             out.push(b'{');
             out.extend_from_slice(rest);
@@ -82,7 +131,7 @@ impl<'a> TxParts<'a> {
     }
 
     /// Appends the `TxResponse`.
-    pub(super) fn write_response(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write_response(&self, out: &mut Vec<u8>) {
         let Self { hash, height, result, tx, time, events } = self;
         let parts: [&[u8]; 11] = [
             br#"{"height":""#,
@@ -104,6 +153,23 @@ impl<'a> TxParts<'a> {
     }
 }
 
+/// The result of a transaction in a record.
+#[derive(Deserialize)]
+struct TxResult<'a> {
+    #[serde(borrow)]
+    codespace: &'a RawValue,
+    code: u32,
+    data: &'a str,
+    #[serde(borrow)]
+    raw_log: &'a RawValue,
+    #[serde(borrow)]
+    info: &'a RawValue,
+    #[serde(borrow)]
+    gas_wanted: &'a RawValue,
+    #[serde(borrow)]
+    gas_used: &'a RawValue,
+}
+
 /// The texts before and after the first `mark`.
 fn split<'a>(text: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memmem::find(text, mark)?;
@@ -111,7 +177,7 @@ fn split<'a>(text: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
 }
 
 /// Calls `write` with the records `seqs` until the page takes no more. Returns how many it took.
-pub(super) fn each(
+pub(crate) fn each(
     indexer: &Indexer,
     view: &View<'_>,
     seqs: &[u64],
