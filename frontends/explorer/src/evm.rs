@@ -25,19 +25,19 @@ impl Explorer {
     /// The hash of the Cosmos transaction that an EVM transaction is a half of. `None` if it is not known: there is no such transaction, or
     /// its block is not shown yet.
     pub(crate) fn cosmos_half(&self, hash: &str) -> Result<Option<String>, HttpError> {
-        let found = self.evm(hash, |view, hash| view.cosmos_hash(hash))?;
+        let found = self.evm(hash, EvmView::cosmos_hash)?;
         Ok(found.map(|hash| to_hex(&hash).to_uppercase()))
     }
 
     /// The hash of the EVM transaction that a Cosmos transaction is shown as. `None` if it is shown as none.
     pub(crate) fn evm_half(&self, hash: &str) -> Result<Option<String>, HttpError> {
-        let found = self.evm(hash, |view, hash| view.evm_hash(hash))?;
+        let found = self.evm(hash, EvmView::evm_hash)?;
         Ok(found.map(|hash| format!("0x{}", to_hex(&hash))))
     }
 
     /// What an EVM transaction's sender signed. `None` if it is not known.
     pub(crate) fn evm_signed(&self, hash: &str) -> Result<Option<Signed>, HttpError> {
-        let found = self.evm(hash, |view, hash| view.tx(hash))?;
+        let found = self.evm(hash, EvmView::tx)?;
         found.map(|json| serde_json::from_slice(&json).map_err(HttpError::internal)).transpose()
     }
 

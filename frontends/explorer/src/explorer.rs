@@ -80,11 +80,11 @@ impl Explorer {
         let (index, samples) = (Some(OnceLock::new()), Mutex::default());
         let (units, activity) = (Units::default(), LastActivity::default());
         Ok(Self {
-            contracts,
             index,
             routing,
             head,
             decoding,
+            contracts,
             about,
             prefix,
             is_evm,
@@ -102,11 +102,11 @@ impl Explorer {
         let (index, decoding, contracts, is_evm) = (None, None, None, false);
         let (units, activity) = (Units::default(), LastActivity::default());
         Self {
-            contracts,
             index,
             routing,
             head,
             decoding,
+            contracts,
             about,
             prefix,
             is_evm,

@@ -77,7 +77,9 @@ fn page_of(explorer: &Explorer, uri: &Uri) -> Option<String> {
                 explorer.names_account(name).then(|| target::collection(name))
             })
         }
-        "token" | "tokens" => (Some("/tokens"), |_, name| Some(target::any_token(name))),
+        "token" | "tokens" => {
+            (Some("/tokens"), |explorer, name| explorer.names_account(name).then(|| target::any_token(name)))
+        }
         "search" | "search-results" => return Some(with_query("/search".to_owned())),
         _ => return None,
     };

@@ -63,9 +63,7 @@ impl View for AccountPage {
             Tab::Transfers => money::transfers(explorer, call, page(tab))?,
             Tab::Packets => elsewhere::ibc(explorer, call, page(tab))?,
             Tab::Bridge => elsewhere::over_bridge(explorer, call, page(tab))?,
-            Tab::Contract => {
-                (known.as_ref().map(|known| contract::abi(known)).unwrap_or_default(), Vec::new())
-            }
+            Tab::Contract => (known.as_ref().map(contract::abi).unwrap_or_default(), Vec::new()),
             Tab::Txs | Tab::Evm | Tab::Internal | Tab::Nfts => records::list(explorer, call, tab, page(tab))?,
         };
         let mut balances = html! {};

@@ -104,22 +104,19 @@ pub(super) fn of_tx(explorer: &Explorer, transfers: &[Transfer]) -> Markup {
 pub(super) fn rows(explorer: &Explorer, transfers: &[Transfer], own: Option<&str>) -> Markup {
     let row = |of: &Transfer| {
         let mut cells = vec![time(&of.timestamp)];
-        match own {
-            Some(own) => {
-                let is_out = of.from.eq_ignore_ascii_case(own);
-                let other = if is_out { &of.to } else { &of.from };
-                let nobody = if is_out { "destroyed" } else { "new" };
-                cells.push(html! {
-                    @if is_out && of.to.eq_ignore_ascii_case(own) { span.badge.none { "self" } }
-                    @else if is_out { span.badge.bad { "out" } }
-                    @else { span.badge.good { "in" } }
-                });
-                cells.push(party(explorer, other, nobody));
-            }
-            None => {
-                cells.push(party(explorer, &of.from, "new"));
-                cells.push(party(explorer, &of.to, "destroyed"));
-            }
+        if let Some(own) = own {
+            let is_out = of.from.eq_ignore_ascii_case(own);
+            let other = if is_out { &of.to } else { &of.from };
+            let nobody = if is_out { "destroyed" } else { "new" };
+            cells.push(html! {
+                @if is_out && of.to.eq_ignore_ascii_case(own) { span.badge.none { "self" } }
+                @else if is_out { span.badge.bad { "out" } }
+                @else { span.badge.good { "in" } }
+            });
+            cells.push(party(explorer, other, nobody));
+        } else {
+            cells.push(party(explorer, &of.from, "new"));
+            cells.push(party(explorer, &of.to, "destroyed"));
         }
         cells.push(amount(explorer, of));
         cells.push(kind(&of.kind));

@@ -54,7 +54,7 @@ impl View for TxPage {
         if tx.txhash != hash && lookup::is_hash(&tx.txhash) {
             return Ok(Response::Redirect(target::tx(&tx.txhash)));
         }
-        Whole::read(explorer, call, tx, request)?.page(explorer, &raw)
+        Ok(Whole::read(explorer, call, tx, request)?.page(explorer, &raw).into())
     }
 }
 
@@ -90,7 +90,7 @@ impl Whole {
         Ok(Self { tx, signed, evm, transfers, packets, covered_by, requests })
     }
 
-    fn page(self, explorer: &Explorer, raw: &[u8]) -> Result<Response, HttpError> {
+    fn page(self, explorer: &Explorer, raw: &[u8]) -> Page {
         let messages = messages(explorer, &self.signed.body.messages);
         let body = html! {
             (self.summary(explorer))
@@ -116,7 +116,7 @@ impl Whole {
             }
         };
         let about = short(&self.tx.txhash);
-        Ok(Page { title: "Transaction".to_owned(), about, body, requests: self.requests }.into())
+        Page { title: "Transaction".to_owned(), about, body, requests: self.requests }
     }
 
     /// What it did, in words.

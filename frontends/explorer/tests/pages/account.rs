@@ -48,7 +48,7 @@ async fn transfers_are_filtered_as_their_csv_is() {
     let account = sender(&site);
     let page = format!("/account/{account}?tab=transfers");
     for (filter, request) in
-        [("", ""), ("&direction=in", "direction=in"), ("&kind=fee&direction=&token=", "kind=fee")]
+        [("", ""), ("&direction=in", "direction=in"), ("&kind=transfer&direction=&token=", "kind=transfer")]
     {
         let answer = site.get(&format!("{page}{filter}")).await;
         assert_eq!(answer.status, 200, "{filter}: {}", answer.body);

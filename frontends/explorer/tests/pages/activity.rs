@@ -11,15 +11,22 @@ const HOUR: i64 = 3_600_000_000_000;
 
 /// Blocks and transactions of each hour that has any, from the list of all blocks.
 fn by_hour(site: &Site) -> BTreeMap<String, (u64, u64)> {
-    let mut hours = BTreeMap::new();
-    let page = site.json("/indexer/block/v1/blocks?pagination.limit=1000");
-    for block in page["blocks"].as_array().unwrap() {
-        let text = |name: &str| block[name].as_str().unwrap().to_owned();
-        let hour: &mut (u64, u64) = hours.entry(text("timestamp")[..13].to_owned()).or_default();
-        hour.0 += 1;
-        hour.1 += text("tx_count").parse::<u64>().unwrap();
+    let (mut hours, mut offset) = (BTreeMap::new(), 0);
+    loop {
+        let page =
+            site.json(&format!("/indexer/block/v1/blocks?pagination.limit=1000&pagination.offset={offset}"));
+        let blocks = page["blocks"].as_array().unwrap();
+        for block in blocks {
+            let text = |name: &str| block[name].as_str().unwrap().to_owned();
+            let hour: &mut (u64, u64) = hours.entry(text("timestamp")[..13].to_owned()).or_default();
+            hour.0 += 1;
+            hour.1 += text("tx_count").parse::<u64>().unwrap();
+        }
+        offset += blocks.len();
+        if blocks.is_empty() {
+            return hours;
+        }
     }
-    hours
 }
 
 #[tokio::test(flavor = "multi_thread")]
