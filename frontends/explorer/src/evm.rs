@@ -2,8 +2,8 @@
 
 use chain::evm::dialect::Dialect;
 use chain::hash::{Hash, parse_hash, to_hex};
+use query::evm::Error;
 use query::evm::history::CreationRow;
-use query::evm::{Error, EvmView};
 use serde::Deserialize;
 use web::http_error::HttpError;
 
@@ -25,19 +25,25 @@ impl Explorer {
     /// The hash of the Cosmos transaction that an EVM transaction is a half of. `None` if it is not known: there is no such transaction, or
     /// its block is not shown yet.
     pub(crate) fn cosmos_half(&self, hash: &str) -> Result<Option<String>, HttpError> {
-        let found = self.evm(hash, EvmView::cosmos_hash)?;
+        let Some(hash) = self.evm_name(hash) else { return Ok(None) };
+        let index = self.index()?;
+        let found = known(index.state().evm(Dialect::Fixed)?.cosmos_hash(&hash))?;
         Ok(found.map(|hash| to_hex(&hash).to_uppercase()))
     }
 
     /// The hash of the EVM transaction that a Cosmos transaction is shown as. `None` if it is shown as none.
     pub(crate) fn evm_half(&self, hash: &str) -> Result<Option<String>, HttpError> {
-        let found = self.evm(hash, EvmView::evm_hash)?;
+        let Some(hash) = self.evm_name(hash) else { return Ok(None) };
+        let index = self.index()?;
+        let found = known(index.state().evm(Dialect::Fixed)?.evm_hash(&hash))?;
         Ok(found.map(|hash| format!("0x{}", to_hex(&hash))))
     }
 
     /// What an EVM transaction's sender signed. `None` if it is not known.
     pub(crate) fn evm_signed(&self, hash: &str) -> Result<Option<Signed>, HttpError> {
-        let found = self.evm(hash, EvmView::tx)?;
+        let Some(hash) = self.evm_name(hash) else { return Ok(None) };
+        let index = self.index()?;
+        let found = known(index.state().evm(Dialect::Fixed)?.tx(&hash))?;
         found.map(|json| serde_json::from_slice(&json).map_err(HttpError::internal)).transpose()
     }
 
@@ -57,14 +63,9 @@ impl Explorer {
         heights.iter().map(|height| known(view.timestamp(*height))).collect()
     }
 
-    fn evm<T>(
-        &self,
-        hash: &str,
-        read: impl FnOnce(&EvmView<'_>, &Hash) -> Result<Option<T>, Error>,
-    ) -> Result<Option<T>, HttpError> {
-        let Some(hash) = parse_hash(hash).ok().flatten().filter(|_| self.is_evm()) else { return Ok(None) };
-        let index = self.index()?;
-        known(read(&index.state().evm(Dialect::Fixed)?, &hash))
+    /// A hash, on a chain with an EVM.
+    fn evm_name(&self, hash: &str) -> Option<Hash> {
+        parse_hash(hash).ok().flatten().filter(|_| self.is_evm())
     }
 }
 
