@@ -14,6 +14,9 @@ use explorer::{Head, Inputs};
 use http::Request;
 use http::header::ACCEPT_ENCODING;
 use query::Indexer;
+use schema::contracts::CONTRACTS;
+use schema::ledger::LEDGER;
+use schema::packets::PACKETS;
 use serde_json::Value;
 use store::Store;
 use testkit::indexed;
@@ -25,12 +28,12 @@ const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
-    let ingested = played.ingest(Lanes::ALL)?;
+    let ingested = played.ingest(Lanes { indexes: &[&LEDGER, &PACKETS, &CONTRACTS], ..Lanes::ALL })?;
     ingested.store.compact()?;
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;
     let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-    let inputs = Inputs { routing: None, head, decoding: None, base };
+    let inputs = Inputs { routing: None, head, decoding: None, contracts: None, base };
     let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, inputs)?;
     let rounds = if measuring() { ROUNDS } else { 1 };
     let mut rows = Vec::new();
@@ -71,7 +74,6 @@ fn render(app: &App<Indexer>, target: &str) -> Result<(Duration, u64)> {
 fn views(app: &App<Indexer>) -> Result<Vec<(&'static str, Vec<String>)>> {
     let blocks = sample(app, "/indexer/block/v1/blocks", "/blocks", "/height")?;
     let txs = sample(app, "/indexer/tx/v1/txs", "/txs", "/txhash")?;
-    let evm_txs = sample(app, "/indexer/tx/v1/evm-txs", "/txs", "/transactionHash")?;
     let accounts = sample(app, "/indexer/tx/v1/evm-txs", "/txs", "/from")?;
     let pages = |path: &str, keys: &[String], tail: &str| {
         keys.iter().map(|key| format!("{path}{key}{tail}")).collect()
@@ -81,10 +83,13 @@ fn views(app: &App<Indexer>) -> Result<Vec<(&'static str, Vec<String>)>> {
         ("overview", same("/")),
         ("blocks", same("/blocks")),
         ("transactions", same("/txs")),
+        ("EVM transactions", same("/evm-txs")),
         ("block", pages("/block/", &blocks, "")),
         ("transaction", pages("/tx/", &txs, "")),
-        ("EVM transaction", pages("/evm-tx/", &evm_txs, "")),
         ("account", pages("/account/", &accounts, "")),
+        ("account, balances", pages("/account/", &accounts, "?tab=balances")),
+        ("account, earlier balances", pages("/account/", &accounts, "?tab=balances&height=1000")),
+        ("account, token transfers", pages("/account/", &accounts, "?tab=transfers")),
         ("account, EVM", pages("/account/", &accounts, "?tab=evm")),
         ("account, internal", pages("/account/", &accounts, "?tab=internal")),
         ("holders", pages("/holders?denom=", &["GAS".to_owned()], "")),

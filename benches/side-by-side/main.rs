@@ -41,7 +41,7 @@ use self::stand_in::{Durability, StandIn};
 const RECORDING: &str = "evm-load";
 
 /// The stand-in has no rich list.
-const LANES: Lanes = Lanes { internal_txs: true, rich_list: false };
+const LANES: Lanes = Lanes { rich_list: false, ..Lanes::ALL };
 
 /// Rounds of an ingest of the recorded chain.
 const INGEST_ROUNDS: usize = 3;

@@ -17,6 +17,7 @@ use ingest::derive::Rules;
 use node::Node;
 use proto::json::Registry;
 use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::index::Index;
 use store::{Bounds, COUNT, Key, List, RocksOptions, RocksStore, Snapshot, Store, Value as _};
 use tempfile::TempDir;
 use testkit::indexed;
@@ -91,13 +92,15 @@ pub struct Lanes {
     pub internal_txs: bool,
     /// The rich list.
     pub rich_list: bool,
+    /// Optional indexes that follow from the records of blocks.
+    pub indexes: &'static [&'static Index],
 }
 
 impl Lanes {
     /// Every lane.
-    pub const ALL: Self = Self { internal_txs: true, rich_list: true };
+    pub const ALL: Self = Self { internal_txs: true, rich_list: true, indexes: &[] };
     /// Blocks only.
-    pub const NONE: Self = Self { internal_txs: false, rich_list: false };
+    pub const NONE: Self = Self { internal_txs: false, rich_list: false, indexes: &[] };
 }
 
 /// A database in a temporary directory, and the cost of making it.
@@ -148,8 +151,8 @@ impl Ingested {
         let store = RocksStore::open(directory.path(), schema::TABLES, RocksOptions::default())?;
         let store = Arc::new(store);
         let config = indexed::config(played.recording())?;
-        let Lanes { internal_txs, rich_list } = lanes;
-        let config = ingest::Config { internal_txs, rich_list, ..config };
+        let Lanes { internal_txs, rich_list, indexes } = lanes;
+        let config = ingest::Config { internal_txs, rich_list, indexes: indexes.to_vec(), ..config };
         let last = played.recording().last();
         let node: Arc<Node> = Arc::new(indexed::clients(played)?);
         let runtime = Builder::new_multi_thread().thread_name(INGEST_THREADS).enable_all().build()?;

@@ -10,6 +10,7 @@
 //! * A request reads exactly one snapshot; a stream, one for each page.
 //! * No handler calls a node.
 
+pub mod activity;
 pub mod array;
 pub mod comet;
 pub mod cursor;

@@ -20,6 +20,9 @@ const LOGS: usize = 100;
 /// The event `Transfer(address,address,uint256)` of ERC-20 and, with a fourth topic, ERC-721.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
+/// Stands for an absent sender.
+const NOBODY: &str = "0x0000000000000000000000000000000000000000";
+
 /// Stands for an absent value.
 const NONE: &str = "–";
 
@@ -52,7 +55,9 @@ pub(crate) fn differences(origin: &str, page: &Value) -> Vec<String> {
 
 fn compare_facts(page: &Value, facts: Vec<Shown>) -> Vec<String> {
     // A fact without a value is left out.
-    let is_left_out = |name: &str, value: &str| page["facts"][name].is_null() && ["", NONE].contains(&value);
+    let is_left_out = |name: &str, value: &str| {
+        ["", NONE].contains(&value) && (page["facts"][name].is_null() || name == "From")
+    };
     let wrong = facts
         .into_iter()
         .filter(|(name, value)| !is_left_out(name, value) && !shows(&page["facts"][name], value));
@@ -70,7 +75,8 @@ fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Val
         // Only one record is wanted.
         return None;
     }
-    let kinds: [(&str, &str, Cells); 8] = [
+    let is_ledger = request.starts_with("/indexer/ledger/");
+    let kinds: [(&str, &str, Cells); 10] = [
         ("blocks", "Blocks", block),
         ("txs", if is_evm { "EVM transactions" } else { "Transactions" }, if is_evm { evm_tx } else { tx }),
         if is_tree {
@@ -80,7 +86,17 @@ fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Val
         },
         ("collections", "Collections", collection),
         // In its own collection a token has no column for it.
-        ("tokens", "Tokens", if request.contains("/by_collection/") { token_of_collection } else { token }),
+        if is_ledger {
+            ("tokens", "Tokens", ledger_token as Cells)
+        } else {
+            (
+                "tokens",
+                "Tokens",
+                if request.contains("/by_collection/") { token_of_collection } else { token },
+            )
+        },
+        ("transfers", "Token transfers", transfer),
+        ("balances", "Balances", balance),
         ("holders", "Holders", holder),
         ("channels", "Channels", channel),
         ("packets", "Packets", packet),
@@ -133,11 +149,12 @@ fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
         facts.extend(coins("Fees", &block["total_fee"]));
     } else if let Some(tx) = json.get("tx").filter(|_| request.contains("/evm-txs/")) {
         facts.extend([
-            ("Hash", text(&tx["transactionHash"])),
+            ("EVM hash", text(&tx["transactionHash"])),
             ("Result", outcome(tx["status"] == "0x1")),
             ("Height", number(&tx["blockNumber"])),
             ("Index in the block", number(&tx["transactionIndex"])),
-            ("From", text(&tx["from"])),
+            // The EVM has no sender of what it did not run itself, and the page then has that of the Cosmos half.
+            ("From", if text(&tx["from"]) == NOBODY { String::new() } else { text(&tx["from"]) }),
             ("To", text(&tx["to"])),
             ("Created contract", text(&tx["contractAddress"])),
             ("Gas used", number(&tx["gasUsed"])),
@@ -181,6 +198,15 @@ fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
             ("Creator", text(&detail["creator"])),
             ("Tokens", text(&detail["nfts"]["length"])),
             ("Since", text(&collection["height"])),
+        ]);
+    } else if let Some(token) = json.get("token") {
+        facts.extend([
+            ("Name", text(&token["name"])),
+            ("Symbol", text(&token["symbol"])),
+            ("Denom", text(&token["denom"])),
+            ("Supply", text(&token["supply"])),
+            ("Holders", text(&token["holders"])),
+            ("Transfers", text(&token["transfers"])),
         ]);
     } else if let Some(token) = json["tokens"].get(0) {
         facts.extend([
@@ -299,6 +325,36 @@ fn token(token: &Value) -> Vec<Shown> {
 
 fn holder(holder: &Value) -> Vec<Shown> {
     vec![("Account", text(&holder["account"])), ("Amount", text(&holder["amount"]))]
+}
+
+/// The denom of a token of the ledger, or the address of its contract.
+fn named(token: &Value) -> String {
+    let denom = text(&token["denom"]);
+    if denom.is_empty() { text(&token["address"]) } else { denom }
+}
+
+fn ledger_token(token: &Value) -> Vec<Shown> {
+    vec![
+        ("Token", named(token)),
+        ("Name", text(&token["name"])),
+        ("Supply", text(&token["supply"])),
+        ("Holders", text(&token["holders"])),
+        ("Transfers", text(&token["transfers"])),
+    ]
+}
+
+fn transfer(transfer: &Value) -> Vec<Shown> {
+    let token = &transfer["token"];
+    if ["erc721", "collection", "cw721"].contains(&&*text(&token["type"])) {
+        return vec![("Amount", text(&transfer["token_id"]))];
+    }
+    vec![("Amount", format!("{} {}", text(&transfer["amount"]), named(token)))]
+}
+
+fn balance(balance: &Value) -> Vec<Shown> {
+    let amount = format!("{} {}", text(&balance["amount"]), named(balance));
+    let known = balance["known"] == true;
+    vec![("Token", named(balance)), ("Amount", if known { amount } else { "not known".to_owned() })]
 }
 
 fn channel(channel: &Value) -> Vec<Shown> {

@@ -20,10 +20,10 @@ pub(crate) const VIEWS: [&str; 20] = [
     "/txs",
     "/tx/*",
     "/evm-txs",
-    "/evm-tx/*",
     "/account/*",
     "/collections",
     "/collection/*",
+    "/tokens",
     "/token/*",
     "/holders",
     "/ibc",
@@ -126,11 +126,12 @@ impl Walk {
         self.found
     }
 
-    /// A link that leads to no view must lead to JSON, or to the page over the API.
+    /// A link that leads to no view must lead to JSON, to a table for spreadsheets, or to the page over the API.
     fn read(&mut self, target: &str) {
         let (status, body) = get_text(&format!("{}{target}", self.origin));
         let is_api_page = target == "/swagger/" && body.contains("../openapi.json");
-        if status != 200 || !is_api_page && serde_json::from_str::<Value>(&body).is_err() {
+        let is_csv = target.contains("format=csv") && body.starts_with("timestamp,");
+        if status != 200 || !is_api_page && !is_csv && serde_json::from_str::<Value>(&body).is_err() {
             self.fault(target, &format!("status {status}, and neither a view nor JSON"));
         }
     }

@@ -23,7 +23,14 @@ fn the_page_of_a_transaction_names_function_events_and_arguments_once_the_abi_is
         (tx["to"] == log["address"]).then_some((tx, log))
     });
     let (tx, log) = deposits.next_back().unwrap();
-    let page = format!("{url}/evm-tx/{}", tx["transactionHash"].as_str().unwrap());
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    assert_eq!(get_text(&format!("{url}/evm-tx/{}", text(&tx["transactionHash"]))).0, 303);
+    // Its page is that of the Cosmos transaction that carries it, one of its block.
+    let height = u64::from_str_radix(&text(&tx["blockNumber"])[2..], 16).unwrap();
+    let (_, block) = get(&format!("{url}/indexer/tx/v1/txs/by_height/{height}"));
+    let mut pages =
+        block["txs"].as_array().unwrap().iter().map(|of| format!("{url}/tx/{}", text(&of["txhash"])));
+    let page = pages.find(|page| get_text(page).1.contains(&text(&tx["transactionHash"]))).unwrap();
     let (code, guessed) = get_text(&page);
     assert_eq!(code, 200);
     for part in ["deposit()", "Deposit(address dst, uint256 wad)", "probably"] {

@@ -2,6 +2,27 @@
 // A part is fetched again as HTML from the page's own address, so the server alone renders.
 "use strict";
 
+// The reader's choice of light or dark; without one, the system's.
+const root = document.documentElement;
+const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+try {
+  const chosen = localStorage.getItem("theme");
+  if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
+} catch {
+  // A browser may forbid storage: then the choice lasts for the page.
+}
+for (const button of document.querySelectorAll("button.theme")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try {
+      localStorage.setItem("theme", root.dataset.theme);
+    } catch {
+      // As above.
+    }
+  });
+}
+
 const SECOND = 1000;
 const steps = [["s", 60], ["min", 60], ["h", 24], ["d", Infinity]];
 
@@ -47,6 +68,9 @@ function show(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
+    // What the reader has opened stays open.
+    const opened = [...part.querySelectorAll("details")].map((details) => details.open);
+    next?.querySelectorAll("details").forEach((details, place) => (details.open = opened[place] ?? details.open));
     if (next && next.innerHTML !== part.innerHTML && !part.contains(document.activeElement)) part.replaceWith(next);
   }
   refreshTimes();
@@ -77,6 +101,26 @@ for (const form of document.querySelectorAll("form[data-submit]")) {
     form.requestSubmit();
   });
 }
+// Buttons that copy a whole hash or address; without a clipboard, as on a page without TLS, they stay hidden.
+if (navigator.clipboard) {
+  const reveal = () => document.querySelectorAll("button[data-copy][hidden]").forEach((button) => (button.hidden = false));
+  document.addEventListener("click", async ({ target }) => {
+    if (target.dataset?.copy === undefined) return;
+    await navigator.clipboard.writeText(target.dataset.copy);
+    target.textContent = "Copied";
+    setTimeout(() => (target.textContent = "Copy"), 2 * SECOND);
+  });
+  reveal();
+}
+// A slash leads to the search, unless it is typed into something.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input, select, textarea")) return;
+  const search = document.querySelector("input[type=search]");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+});
 // The spaces between groups of digits are for the eye only.
 document.addEventListener("copy", (event) => {
   const text = String(getSelection());

@@ -13,8 +13,11 @@ use serde_json::Value;
 use web::app::App;
 use web::http_error::HttpError;
 
+use crate::activity::{Activity, LastActivity};
 use crate::routing::{Routing, Unit};
-use query::v1::GetStatusResponse;
+use crate::target::encoded;
+use crate::units::{Units, unit_of};
+use query::v1::{GetLedgerTokenResponse, GetStatusResponse};
 
 /// The height of the chain according to the node; `None` if it is not known.
 pub type Head = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
@@ -30,6 +33,10 @@ const MAX_SHOWN: usize = 16 << 20;
 /// `None` if there is no such transaction.
 pub type Decoding = Arc<dyn Fn(&Indexer, &str) -> Result<Option<Value>, HttpError> + Send + Sync>;
 
+/// What is known of the contract at an address: an object with `name` and `abi`, or why its file cannot be used. `None` if nothing is
+/// known.
+pub type KnownContract = Arc<dyn Fn(&[u8; 20]) -> Option<Result<Value, String>> + Send + Sync>;
+
 /// What the pages of an index read beside it.
 pub struct Inputs {
     /// The routing service, if there are pages of it.
@@ -38,6 +45,8 @@ pub struct Inputs {
     pub head: Head,
     /// What explains EVM transactions.
     pub decoding: Option<Decoding>,
+    /// The contracts whose ABI is known.
+    pub contracts: Option<KnownContract>,
     /// The prefix of the paths that clients see, such as `/c/rollup-1`, or empty.
     pub base: String,
 }
@@ -49,6 +58,7 @@ pub struct Explorer {
     routing: Option<Arc<dyn Routing>>,
     head: Head,
     decoding: Option<Decoding>,
+    contracts: Option<KnownContract>,
     /// Chain id and version, read at the start.
     about: GetStatusResponse,
     /// Prefix of bech32 addresses.
@@ -58,22 +68,53 @@ pub struct Explorer {
     samples: Mutex<VecDeque<(Instant, u64)>>,
     /// Prefix of the paths of this server, such as `/c/rollup-1`; empty without one.
     base: String,
+    units: Units,
+    activity: LastActivity,
 }
 
 impl Explorer {
     pub(crate) fn over_index(index: &App<Indexer>, inputs: Inputs) -> Result<Self, HttpError> {
-        let Inputs { routing, head, decoding, base } = inputs;
+        let Inputs { routing, head, decoding, contracts, base } = inputs;
         let about = parse(&index.read("/status")?.body)?;
         let (prefix, is_evm) = (index.state().prefix().to_owned(), index.state().is_evm());
         let (index, samples) = (Some(OnceLock::new()), Mutex::default());
-        Ok(Self { index, routing, head, decoding, about, prefix, is_evm, samples, base })
+        let (units, activity) = (Units::default(), LastActivity::default());
+        Ok(Self {
+            index,
+            routing,
+            head,
+            decoding,
+            contracts,
+            about,
+            prefix,
+            is_evm,
+            samples,
+            base,
+            units,
+            activity,
+        })
     }
 
     pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
         let about = GetStatusResponse { version: version.to_owned(), ..GetStatusResponse::default() };
         let (prefix, base, samples) = (String::new(), String::new(), Mutex::default());
         let (head, routing): (Head, _) = (Arc::new(|| None), Some(routing));
-        Self { index: None, routing, head, decoding: None, about, prefix, is_evm: false, samples, base }
+        let (index, decoding, contracts, is_evm) = (None, None, None, false);
+        let (units, activity) = (Units::default(), LastActivity::default());
+        Self {
+            index,
+            routing,
+            head,
+            decoding,
+            contracts,
+            about,
+            prefix,
+            is_evm,
+            samples,
+            base,
+            units,
+            activity,
+        }
     }
 
     /// Prefix of the paths of this server; empty without one.
@@ -94,7 +135,7 @@ impl Explorer {
         parse(&self.read_bytes(target)?)
     }
 
-    fn index(&self) -> Result<Arc<App<Indexer>>, HttpError> {
+    pub(crate) fn index(&self) -> Result<Arc<App<Indexer>>, HttpError> {
         let index = self.index.as_ref().and_then(|index| index.get()?.upgrade());
         index.ok_or_else(|| HttpError::not_found("this service has no index"))
     }
@@ -103,6 +144,11 @@ impl Explorer {
     pub(crate) fn decoded(&self, hash: &str) -> Result<Value, HttpError> {
         let Some(decoding) = &self.decoding else { return Ok(Value::Null) };
         Ok(decoding(self.index()?.state(), hash)?.unwrap_or_default())
+    }
+
+    /// What is known of a contract: see [`KnownContract`].
+    pub(crate) fn contract(&self, address: &[u8; 20]) -> Option<Result<Value, String>> {
+        self.contracts.as_ref()?(address)
     }
 
     /// As [`Self::read`], not parsed.
@@ -190,14 +236,30 @@ impl Explorer {
         (self.head)()
     }
 
-    /// The display unit of a denom of this chain.
+    /// The display unit of a denom of this chain: that of the registry, else what the token says of itself. A symbol that no registry lists
+    /// proves nothing, so an amount has its denom as its title.
     pub(crate) fn unit(&self, denom: &str) -> Option<Unit> {
-        self.routing.as_ref()?.unit(self.chain_id(), denom)
+        self.unit_on(self.chain_id(), denom).or_else(|| self.units.get(denom, || self.said_unit(denom)))
     }
 
-    /// The display unit of a denom of any chain.
+    /// `None` if the index does not know the token.
+    fn said_unit(&self, denom: &str) -> Option<Unit> {
+        if denom.is_empty() || !self.has_index() {
+            return None;
+        }
+        let target = format!("/indexer/ledger/v1/tokens/{}", encoded(denom));
+        let token = self.read::<GetLedgerTokenResponse>(&target).ok()?.token?;
+        unit_of(token.symbol, token.decimals)
+    }
+
+    /// The display unit of a denom of any chain, if the registry has it.
     pub(crate) fn unit_on(&self, chain: &str, denom: &str) -> Option<Unit> {
         self.routing.as_ref()?.unit(chain, denom)
+    }
+
+    /// What the chain did in the last hours and days up to the block `height`, the last one.
+    pub(crate) fn activity(&self, height: u64) -> Result<Arc<Activity>, HttpError> {
+        self.activity.at(height, self.index()?.state())
     }
 
     /// Blocks a second since the oldest sample, to which `height` is added; `None` until the samples span a second.

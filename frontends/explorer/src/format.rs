@@ -48,7 +48,7 @@ pub(crate) fn tx(hash: &str) -> Markup {
 
 /// The link of an EVM transaction.
 pub(crate) fn evm_tx(hash: &str) -> Markup {
-    link(&target::evm_tx(hash), hash)
+    link(&target::tx(hash), hash)
 }
 
 /// The link of an account; a dash if there is none.
@@ -62,6 +62,14 @@ pub(crate) fn whole_account(address: &str) -> Markup {
         return none();
     }
     html! { a.mono href=(target::account(address)) { (address) } }
+}
+
+/// A whole text that is often copied: a hash, an address. The script shows the button.
+pub(crate) fn copied(text: &str) -> Markup {
+    html! {
+        span.mono { (text) }
+        " " button.copy type="button" data-copy=(text) hidden { "Copy" }
+    }
 }
 
 /// Nothing to show.

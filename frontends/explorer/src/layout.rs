@@ -74,6 +74,7 @@ pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
                         "cairn " (explorer.version())
                         @if explorer.has_index() { " · " a href="/status" { "Status" } }
                         " · " a href=(API_PAGE) { "API" } " · " a href="/openapi.json" { "OpenAPI" }
+                        " " button.theme type="button" hidden { "Light or dark" }
                     }
                 }
             }
@@ -89,11 +90,12 @@ fn links(explorer: &Explorer) -> Vec<(&'static str, &'static str)> {
         if explorer.is_evm() {
             links.push(("/evm-txs", "EVM"));
         }
-        links.push(("/collections", "NFTs"));
-        if explorer.is_evm() {
-            links.push(("/holders", "Holders"));
-        }
-        links.extend([("/ibc", "IBC"), ("/bridge", "Bridge")]);
+        links.extend([
+            ("/tokens", "Tokens"),
+            ("/collections", "NFTs"),
+            ("/ibc", "IBC"),
+            ("/bridge", "Bridge"),
+        ]);
     }
     if explorer.has_routes() {
         links.extend([("/route", "Route"), ("/transfer", "Transfer")]);
@@ -106,8 +108,8 @@ pub(crate) fn search(label: &str, text: &str) -> Markup {
     html! {
         form.search role="search" aria-label=(label) action="/search" method="get" {
             input type="search" name="q" value=(clipped(text)) required maxlength="200" autocomplete="off" spellcheck="false"
-                aria-label="Search by height, hash, address or collection name"
-                placeholder="Height, hash, address, collection";
+                aria-label="Search by height, hash, address, token or collection name"
+                placeholder="Height, hash, address, token, collection";
             button type="submit" { "Search" }
         }
     }
@@ -119,6 +121,11 @@ pub(crate) fn empty(text: &str) -> Markup {
         p.empty { (text) }
         p { a href="/" { "To the overview" } }
     }
+}
+
+/// A list that this index does not have, or not yet, with the reason; `before` is what the page has above it.
+pub(crate) fn absence(before: &Markup, error: &HttpError) -> Markup {
+    html! { (before) section.card { p.empty { bdi { (clipped(sentence(error.message()))) } } } }
 }
 
 /// The page of records that this index does not have, which the navigation leads to all the same.

@@ -12,6 +12,8 @@
 //! |---|---|
 //! | [`routing`] | what the pages need of a routing service |
 //! | `explorer` | shared state: reads of the APIs, catch-up rate |
+//! | `activity` | hours and days of the chain |
+//! | `evm`, `units` | the halves of an EVM transaction; display units of denoms |
 //! | `view` | a page as a value; success, redirect and error as a response |
 //! | `unknown` | paths of other explorers, and the page for any other path and request |
 //! | `layout` | the frame of every page |
@@ -20,7 +22,9 @@
 //! | `assets` | style sheet, script and icon |
 //! | `views` | one module per page |
 
+mod activity;
 mod assets;
+mod evm;
 mod explorer;
 mod format;
 mod layout;
@@ -28,6 +32,7 @@ mod listing;
 mod record;
 pub mod routing;
 mod target;
+mod units;
 mod unknown;
 mod view;
 mod views;
@@ -42,7 +47,7 @@ use web::cors::Cors;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 
-pub use self::explorer::{Decoding, Explorer, Head, Inputs};
+pub use self::explorer::{Decoding, Explorer, Head, Inputs, KnownContract};
 use self::routing::Routing;
 
 /// The pages of an index, with those of routes.

@@ -1,5 +1,6 @@
 //! Lists of the API: a page of rows, its cursors, and the links to the neighbouring pages.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use query::v1::PageResponse;
 use serde::Deserialize;
@@ -35,10 +36,17 @@ struct ListResponse<T> {
         alias = "deposits",
         alias = "outputs",
         alias = "claims",
-        alias = "bridges"
+        alias = "bridges",
+        alias = "transfers",
+        alias = "balances"
     )]
     rows: Vec<T>,
     pagination: PageResponse,
+}
+
+/// True for the error of what is not in this index, or not yet.
+pub(crate) fn is_absent(error: &HttpError) -> bool {
+    matches!(error.status(), StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// A page of a list.
@@ -71,6 +79,15 @@ impl<T: DeserializeOwned> Listing<T> {
         let request = list.into_string();
         let ListResponse { rows, pagination } = explorer.read(&request)?;
         Ok(Self { rows, cursors: pagination, request })
+    }
+
+    /// As [`Self::first`]; `None` if the index of the list is not stored, or not built yet.
+    pub(crate) fn optional(explorer: &Explorer, list: Target) -> Result<Option<Self>, HttpError> {
+        match Self::first(explorer, list) {
+            Ok(list) => Ok(Some(list)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -77,7 +77,13 @@ pub(crate) fn token(collection: &str, id: &str) -> Target {
     Target::new(format!("/token/{}", encoded(collection))).with("id", id)
 }
 
-/// The page of a collection of NFTs, or of an ERC-20.
+/// The request for tokens, oldest first, whose symbol or denom begins so.
+pub(crate) fn tokens(search: Option<&str>) -> Target {
+    let list = Target::new("/indexer/ledger/v1/tokens").with("pagination.reverse", "false");
+    list.with_some("search", search)
+}
+
+/// The page of any token but an NFT: by its denom, or the address of its contract.
 pub(crate) fn any_token(address: &str) -> String {
     format!("/token/{}", encoded(address))
 }

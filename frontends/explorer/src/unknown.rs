@@ -78,7 +78,7 @@ fn page_of(explorer: &Explorer, uri: &Uri) -> Option<String> {
             })
         }
         "token" | "tokens" => {
-            (None, |explorer, name| explorer.names_account(name).then(|| target::any_token(name)))
+            (Some("/tokens"), |explorer, name| explorer.names_account(name).then(|| target::any_token(name)))
         }
         "search" | "search-results" => return Some(with_query("/search".to_owned())),
         _ => return None,

@@ -6,23 +6,31 @@ mod bridge;
 mod chart;
 mod collection;
 mod decoded;
+mod evm_half;
 mod evm_log;
 mod evm_tx;
 mod frames;
+mod fungible;
 mod holders;
 mod home;
 mod ibc;
 pub(crate) mod lookup;
+mod messages;
+mod movements;
 mod overview;
+mod packets;
 mod planned_route;
 mod route;
 mod route_end;
 mod rows;
 mod search;
+mod summary;
 mod token;
+mod tokens;
 mod transfer;
 mod tx;
 mod tx_list;
+mod txs;
 
 use web::endpoint::Endpoint;
 
@@ -34,13 +42,14 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
     page::<overview::Overview>(),
     page::<block::BlocksPage>(),
     page::<block::BlockPage>(),
-    page::<tx::TxsPage>(),
+    page::<txs::TxsPage>(),
     page::<tx::TxPage>(),
     page::<evm_tx::EvmTxsPage>(),
     page::<evm_tx::EvmTxPage>(),
     page::<account::AccountPage>(),
     page::<collection::CollectionsPage>(),
     page::<collection::CollectionPage>(),
+    page::<tokens::TokensPage>(),
     page::<token::TokenPage>(),
     page::<holders::HoldersPage>(),
     page::<ibc::ChannelsPage>(),

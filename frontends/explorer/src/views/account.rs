@@ -1,62 +1,46 @@
-//! An account: its transactions of each kind, and its NFTs.
+//! An account: what it holds, what it did, and who created it if it is a contract.
 
-use chain::Account;
+mod contract;
+mod elsewhere;
+mod money;
+mod records;
+mod tab;
+
+use chain::{Account, Timestamp};
 use maud::{Markup, html};
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
-use super::rows;
-use super::tx::msgs_input;
-use super::tx_list::{self, TxList};
+use self::tab::Tab;
+use super::tx_list;
 use crate::explorer::Explorer;
-use crate::format::short;
-use crate::layout::Page;
-use crate::layout::facts;
-use crate::listing::{KEY, Listing};
-use crate::target::{self, Target, encoded};
+use crate::format::{block, copied, count, none, short, text, whole_account, whole_time};
+use crate::layout::{Page, facts};
+use crate::listing::KEY;
+use crate::target::{self, Target};
 use crate::view::{Response, View};
-use query::v1::{Collection, EvmTx, InternalTx, Nft};
 
 pub(crate) struct AccountPage;
-
-/// A tab of the page.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tab {
-    Txs,
-    Evm,
-    Internal,
-    Nfts,
-}
-
-impl Tab {
-    const ALL: [Self; 4] = [Self::Txs, Self::Evm, Self::Internal, Self::Nfts];
-
-    /// Its value in the query, and its label.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Txs => ("txs", "Transactions"),
-            Self::Evm => ("evm", "EVM"),
-            Self::Internal => ("internal", "Internal"),
-            Self::Nfts => ("nfts", "NFTs"),
-        }
-    }
-
-    fn is_of(self, explorer: &Explorer) -> bool {
-        matches!(self, Self::Txs | Self::Nfts) || explorer.is_evm()
-    }
-}
 
 impl View for AccountPage {
     const PATH: &'static str = "/account/{account}";
     const SUMMARY: &'static str = "One account.";
     const PARAMS: &'static [Param] = &[
         Param::path("account", "Bech32 or hex."),
-        Param::query_or("tab", Type::OneOf(&["txs", "evm", "internal", "nfts"]), "txs", "The list."),
+        Param::query_or("tab", Type::OneOf(Tab::NAMES), "txs", "The list."),
         tx_list::PARAMS[0],
         tx_list::PARAMS[1],
         Param::query_or("is_signer", Type::Boolean, "false", "Only transactions that the account signed."),
         Param::query("collection_addr", Type::String, "Only tokens of this collection."),
+        Param::query("day", Type::String, "Balances at the end of this day (UTC), as 2026-03-14."),
+        Param::query("height", Type::String, "Balances after this block."),
+        Param::query("direction", Type::String, "Only transfers in, out, or to itself."),
+        Param::query("kind", Type::String, "Only transfers of this kind."),
+        Param::query("token", Type::String, "Only transfers of this token."),
+        Param::query("with", Type::String, "Only transfers from and to this account."),
+        Param::query("from", Type::String, "Only transfers from this day on (UTC)."),
+        Param::query("until", Type::String, "Only transfers until this day (UTC)."),
         KEY,
     ];
 
@@ -64,23 +48,38 @@ impl View for AccountPage {
         let address = call.text("account");
         // The API reports an address that does not parse.
         let parsed = Account::parse(address, explorer.prefix());
-        let tabs = || Tab::ALL.into_iter().filter(|tab| tab.is_of(explorer));
+        let contract = parsed.and_then(|account| <[u8; 20]>::try_from(account.as_bytes()).ok());
+        let known = contract.and_then(|contract| explorer.contract(&contract));
+        let has_abi = known.is_some();
+        let tabs = || Tab::ALL.into_iter().filter(|tab| tab.is_of(explorer, has_abi));
         let wanted = call.first("tab").unwrap_or("txs");
         let tab = tabs().find(|tab| tab.names().0 == wanted).unwrap_or(Tab::Txs);
         let page = |tab: Tab| {
             let page = Target::new(target::account(address));
             if tab == Tab::Txs { page } else { page.with("tab", tab.names().0) }
         };
-        let (list, request) = list(explorer, call, tab, page(tab))?;
+        let (list, mut requests) = match tab {
+            Tab::Balances => money::balances(explorer, call, page(tab))?,
+            Tab::Transfers => money::transfers(explorer, call, page(tab))?,
+            Tab::Packets => elsewhere::ibc(explorer, call, page(tab))?,
+            Tab::Bridge => elsewhere::over_bridge(explorer, call, page(tab))?,
+            Tab::Contract => (known.as_ref().map(contract::abi).unwrap_or_default(), Vec::new()),
+            Tab::Txs | Tab::Evm | Tab::Internal | Tab::Nfts => records::list(explorer, call, tab, page(tab))?,
+        };
+        let mut balances = html! {};
+        if tab == Tab::Txs
+            && let Some((shown, asked)) =
+                money::overview(explorer, address, &page(Tab::Balances).into_string())?
+        {
+            balances = shown;
+            requests.extend(asked);
+        }
+        let name = known.as_ref().and_then(|known| known.as_ref().ok()?["name"].as_str()).unwrap_or_default();
         let body = html! {
             section.card {
-                @if let Some(account) = parsed {
-                    (facts(vec![
-                        ("Bech32", html! { span.mono { (account.to_bech32(explorer.prefix())) } }),
-                        ("Hex", html! { span.mono { (account.to_hex()) } }),
-                    ]))
-                }
+                @if let Some(account) = parsed { (about(explorer, &account, name)?) }
             }
+            (balances)
             nav.tabs aria-label="Lists of the account" {
                 @for other in tabs() {
                     a href=(page(other).into_string()) aria-current=[(other == tab).then_some("page")] { (other.names().1) }
@@ -92,88 +91,41 @@ impl View for AccountPage {
         if tab != Tab::Txs {
             about = format!("{about} – {}", tab.names().1);
         }
-        Ok(Page { title: "Account".to_owned(), about, body, requests: vec![request] }.into())
+        Ok(Page { title: "Account".to_owned(), about, body, requests }.into())
     }
 }
 
-/// The list of a tab, and its request.
-fn list(explorer: &Explorer, call: &Call<'_>, tab: Tab, page: Target) -> Result<(Markup, String), HttpError> {
-    let address = encoded(call.text("account"));
-    let of = |kind: &str| Target::new(format!("/indexer/{kind}/by_account/{address}"));
-    let collection = call.first("collection_addr");
-    let signer = call.boolean("is_signer", false).then_some("true");
-    Ok(match tab {
-        Tab::Txs => {
-            let list = of("tx/v1/txs").with_some("is_signer", signer);
-            let list = TxList::read(explorer, call, list, page.with_some("is_signer", signer))?;
-            let body = html! {
-                form.filter method="get" {
-                    input type="hidden" name="tab" value="txs";
-                    (msgs_input(TxList::filter(call), &list.txs.rows))
-                    (signer_input(signer.is_some(), "signed by the account"))
-                    button type="submit" { "Filter" }
-                }
-                section.card { (list.shown(explorer)) }
-            };
-            (body, list.txs.request)
-        }
-        Tab::Evm => {
-            let txs =
-                Listing::<EvmTx>::read(explorer, call, of("tx/v1/evm-txs").with_some("is_signer", signer))?;
-            let page = page.with_some("is_signer", signer);
-            let body = html! {
-                form.filter method="get" {
-                    input type="hidden" name="tab" value="evm";
-                    (signer_input(signer.is_some(), "sent by the account"))
-                    button type="submit" { "Filter" }
-                }
-                section.card { (rows::evm_txs(&txs.rows)) (txs.pager(&page)) }
-            };
-            (body, txs.request)
-        }
-        Tab::Internal => {
-            let calls = Listing::<InternalTx>::read(explorer, call, of("tx/v1/evm-internal-txs"))?;
-            (html! { section.card { (rows::frames(&calls.rows)) (calls.pager(&page)) } }, calls.request)
-        }
-        Tab::Nfts => {
-            let list = of("nft/v1/tokens").with_some("collection_addr", collection);
-            let tokens = Listing::<Nft>::read(explorer, call, list)?;
-            let page = page.with_some("collection_addr", collection);
-            let owned = of("nft/v1/collections").with("pagination.limit", "50");
-            let owned = Listing::<Collection>::first(explorer, owned)?;
-            let body = html! {
-                (collection_filter(collection, &owned.rows))
-                section.card { (rows::tokens(&tokens.rows, true)) (tokens.pager(&page)) }
-            };
-            (body, tokens.request)
-        }
-    })
-}
-
-fn signer_input(checked: bool, label: &str) -> Markup {
-    html! {
-        label.check { input type="checkbox" name="is_signer" value="true" checked[checked]; " only " (label) }
+/// Its spellings, how much it did, and of a contract who created it.
+fn about(explorer: &Explorer, account: &Account, name: &str) -> Result<Markup, HttpError> {
+    let bech32 = account.to_bech32(explorer.prefix());
+    let transfers = money::number_of_transfers(explorer, &bech32)?;
+    let contract = <[u8; 20]>::try_from(account.as_bytes()).ok();
+    let created = contract.map(|contract| explorer.creation(contract)).transpose()?.flatten();
+    let mut all = vec![
+        ("Name", text(name)),
+        ("Bech32", copied(&bech32)),
+        ("Hex", copied(&account.to_hex())),
+        ("Token transfers", transfers.map_or_else(none, |number| html! { (count(number)) })),
+    ];
+    if let Some(created) = created {
+        let nanos =
+            i64::try_from(created.timestamp).ok().and_then(|seconds| seconds.checked_mul(1_000_000_000));
+        let time = Timestamp::from_unix_nanos(nanos.unwrap_or_default()).seconds();
+        let bytes = created.code.trim_start_matches("0x").len() / 2;
+        all.extend([
+            ("Contract created by", whole_account(&created.creator)),
+            ("By the contract", whole_account(&created.factory)),
+            ("In the transaction", crate::format::tx(&created.hash)),
+            ("Created", html! { (whole_time(&time)) ", block " (block(created.height)) }),
+            (
+                "Creation code",
+                if bytes == 0 {
+                    none()
+                } else {
+                    html! { (count(bytes)) " bytes" }
+                },
+            ),
+        ]);
     }
-}
-
-/// The collections of which the account owns tokens.
-fn collection_filter(chosen: Option<&str>, owned: &[Collection]) -> Markup {
-    html! {
-        @if !owned.is_empty() {
-            form.filter method="get" {
-                input type="hidden" name="tab" value="nfts";
-                label { "Collection "
-                    select name="collection_addr" {
-                        option value="" { "All" }
-                        @for of in owned {
-                            option value=(of.object_addr) selected[chosen == Some(of.object_addr.as_str())] {
-                                (chain::truncated(of.collection.as_ref().map_or("", |detail| &detail.name), 60))
-                            }
-                        }
-                    }
-                }
-                button type="submit" { "Filter" }
-            }
-        }
-    }
+    Ok(facts(all))
 }

@@ -28,7 +28,7 @@ impl View for BlocksPage {
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let blocks = Listing::<Block>::read(explorer, call, Target::new("/indexer/block/v1/blocks"))?;
         let body = html! {
-            section.card { (rows::blocks(explorer, &blocks.rows)) (blocks.pager(&Target::new(Self::PATH))) }
+            section.card #list data-live data-stream="/indexer/stream/v1/blocks" { (rows::blocks(explorer, &blocks.rows)) (blocks.pager(&Target::new(Self::PATH))) }
         };
         Ok(Page { title: "Blocks".to_owned(), about: String::new(), body, requests: vec![blocks.request] }
             .into())
@@ -96,7 +96,7 @@ impl View for BlockPage {
             (section("Transactions", &txs.shown(explorer)))
             @if let Some(evm) = &evm {
                 (section("EVM transactions", &html! {
-                    (rows::evm_txs(&evm.rows))
+                    (rows::evm_txs(explorer, &evm.rows)?)
                     @if evm.total() > evm.rows.len() as u64 { p.dim { "The latest " (evm.rows.len()) " of " (count(evm.total())) "." } }
                 }))
             }

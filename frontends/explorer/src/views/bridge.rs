@@ -6,6 +6,7 @@ mod layer_one;
 
 pub(crate) use self::coverage::coverage;
 pub(crate) use self::deposits::DepositsPage;
+pub(super) use self::deposits::deposit_rows;
 pub(crate) use self::layer_one::LayerOneBridgePage;
 
 use http::StatusCode;
@@ -106,7 +107,7 @@ fn output_rows(outputs: &[BridgeOutput]) -> Markup {
     table("Outputs", &columns, &rows, "There are no outputs.")
 }
 
-fn withdrawal_rows(explorer: &Explorer, withdrawals: &[BridgeWithdrawal]) -> Markup {
+pub(super) fn withdrawal_rows(explorer: &Explorer, withdrawals: &[BridgeWithdrawal]) -> Markup {
     let row = |withdrawal: &BridgeWithdrawal| {
         let path = format!("/bridge/withdrawal/{}", withdrawal.sequence);
         vec![

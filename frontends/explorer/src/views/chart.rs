@@ -1,4 +1,4 @@
-//! Bar charts as inline SVG.
+//! Bar charts as inline SVG, with their axes as text around it.
 
 use maud::{Markup, html};
 
@@ -12,8 +12,16 @@ pub(crate) struct Bar {
     pub(crate) label: String,
 }
 
+/// What stands at the axes.
+pub(crate) struct Axes {
+    /// The value of the highest bar.
+    pub(crate) top: String,
+    /// The first bar and the last one.
+    pub(crate) ends: [String; 2],
+}
+
 /// A chart of bars from left to right; `summary` describes it in one sentence.
-pub(crate) fn bars(title: &str, summary: &str, bars: &[Bar]) -> Markup {
+pub(crate) fn bars(title: &str, summary: &str, bars: &[Bar], axes: &Axes) -> Markup {
     let top = bars.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
     // A page has at most a few hundred bars.
     #[expect(clippy::cast_precision_loss)]
@@ -21,15 +29,19 @@ pub(crate) fn bars(title: &str, summary: &str, bars: &[Bar]) -> Markup {
     html! {
         figure.chart {
             figcaption { strong { (title) } " " span.dim { (summary) } }
-            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
-                aria-label=(format!("{title}: {summary}")) {
-                @for (n, bar) in bars.iter().enumerate() {
-                    @let height = (bar.value / top * (HEIGHT - 2.0)).max(1.0);
-                    rect x=(format!("{:.2}", place(n) * step)) y=(format!("{:.2}", HEIGHT - height))
-                        width=(format!("{:.2}", (step - 1.5).max(1.0))) height=(format!("{height:.2}")) {
-                        title { (bar.label) }
+            div.plot {
+                div.values { span { (axes.top) } span { "0" } }
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
+                    aria-label=(format!("{title}: {summary}")) {
+                    @for (n, bar) in bars.iter().enumerate() {
+                        @let height = (bar.value / top * (HEIGHT - 2.0)).max(1.0);
+                        rect x=(format!("{:.1}", place(n) * step)) y=(format!("{:.1}", HEIGHT - height))
+                            width=(format!("{:.1}", (step - 1.5).max(1.0))) height=(format!("{height:.1}")) {
+                            title { (bar.label) }
+                        }
                     }
                 }
+                div.ends { span { (axes.ends[0]) } span { (axes.ends[1]) } }
             }
         }
     }

@@ -81,13 +81,23 @@ fn sum(holders: &[TokenHolder]) -> Option<U256> {
 
 /// Per cent of `sum` with two decimal places.
 fn share(amount: &str, sum: Option<U256>) -> String {
-    let hundredths = || {
-        let (amount, sum): (U256, _) = (amount.parse().ok()?, sum.filter(|sum| *sum > U256::ZERO)?);
-        // Dividing both first keeps the product within 256 bits; such amounts lose nothing that two places show.
-        let (amount, sum) = if sum.bit_len() > 240 { (amount >> 16, sum >> 16) } else { (amount, sum) };
-        u64::try_from(amount * U256::from(10_000) / sum).ok()
-    };
-    hundredths().map_or_else(|| "–".to_owned(), |share| format!("{}.{:02} %", share / 100, share % 100))
+    let share = sum.and_then(|sum| hundredths(amount, sum));
+    share.map_or_else(|| "–".to_owned(), |share| format!("{}.{:02} %", share / 100, share % 100))
+}
+
+/// Hundredths of a per cent of `sum`; `None` if it is 0, or the amount is no number.
+pub(super) fn hundredths(amount: &str, sum: U256) -> Option<u64> {
+    let amount: U256 = amount.parse().ok()?;
+    if sum.is_zero() {
+        return None;
+    }
+    // Dividing both first keeps the product within 256 bits; such amounts lose nothing that two places show.
+    let (amount, sum) =
+        if sum.bit_len().max(amount.bit_len()) > 240 { (amount >> 16, sum >> 16) } else { (amount, sum) };
+    if sum.is_zero() {
+        return None;
+    }
+    u64::try_from(amount * U256::from(10_000) / sum).ok()
 }
 
 #[cfg(test)]

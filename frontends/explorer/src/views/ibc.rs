@@ -6,16 +6,16 @@ use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
+use super::packets;
 use crate::explorer::Explorer;
-use crate::format::{account, block, cell, clipped, count, none, pre, short, text, time, tx, whole_time};
+use crate::format::{block, cell, clipped, count, none, pre, text, time, tx, whole_time};
 use crate::layout::Page;
 use crate::layout::{absent, empty, facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::target::{Target, encoded};
 use crate::view::{Response, View};
 use query::v1::{
-    GetIbcChannelResponse, GetIbcPacketResponse, IbcChannel, IbcPacket, IbcPacketData, IbcPacketName,
-    IbcPacketStage,
+    GetIbcChannelResponse, GetIbcPacketResponse, IbcChannel, IbcPacket, IbcPacketName, IbcPacketStage,
 };
 
 const PORT: Param = Param::query("port", Type::String, "The port; that of the channel if absent.");
@@ -77,12 +77,6 @@ fn channel(channel: &str, port: &str) -> String {
     target.with_some("port", Some(port).filter(|port| !port.is_empty())).into_string()
 }
 
-/// The page of a packet.
-fn packet(channel: &str, port: &str, sequence: u64) -> String {
-    let target = Target::new(format!("/ibc/{}/{sequence}", encoded(channel)));
-    target.with_some("port", Some(port).filter(|port| !port.is_empty())).into_string()
-}
-
 fn counterparty(of: &IbcChannel) -> Markup {
     let end = of.counterparty.clone().unwrap_or_default();
     cell(&[end.port_id, end.channel_id].join("/"))
@@ -139,14 +133,14 @@ impl View for ChannelPage {
                     ("Timed out", number(numbers.timed_out)),
                     ("Not acknowledged here", number(numbers.unacknowledged)),
                     ("Waits for the longest time", of.oldest_pending.as_ref().map_or_else(none, |oldest| html! {
-                        a.num href=(packet(&of.channel_id, &of.port_id, oldest.sequence)) { (oldest.sequence) }
+                        a.num href=(packets::page(&of.channel_id, &of.port_id, oldest.sequence)) { (oldest.sequence) }
                         " · " (time(&oldest.timestamp))
                     })),
                 ]))
             }
             (section("Packets", &html! {
                 (filters(&of, side, state))
-                (packet_rows(explorer, &packets.rows))
+                (packets::rows(explorer, &packets.rows, false))
                 (packets.pager(&page.with_some("state", state)))
             }))
         };
@@ -168,63 +162,10 @@ fn filters(of: &IbcChannel, side: &str, state: Option<&str>) -> Markup {
                 @for name in states {
                     " · "
                     a href=(page(other).with("state", name).into_string())
-                        aria-current=[(other == side && state == Some(*name)).then_some("true")] { (words(name)) }
+                        aria-current=[(other == side && state == Some(*name)).then_some("true")] { (packets::words(name)) }
                 }
             }
         }
-    }
-}
-
-fn words(state: &str) -> String {
-    state.replace('_', " ")
-}
-
-fn packet_state(state: &str) -> Markup {
-    let shown = chain::truncated(&words(state), 20);
-    match state {
-        "acknowledged" => html! { span.badge.good { (shown) } },
-        "failed" | "timed_out" | "stuck" => html! { span.badge.bad { (shown) } },
-        _ => html! { span.badge.none { (shown) } },
-    }
-}
-
-fn packet_rows(explorer: &Explorer, packets: &[IbcPacket]) -> Markup {
-    let row = |of: &IbcPacket| {
-        let data = of.data.clone().unwrap_or_default();
-        let (port, channel) = own_end(of);
-        let first = of.send.as_ref().or(of.receive.as_ref());
-        vec![
-            html! { a.num href=(packet(channel, port, of.sequence)) { (of.sequence) } },
-            packet_state(&of.state),
-            content(&data),
-            party(explorer, &data.sender),
-            party(explorer, &data.receiver),
-            first.map_or_else(none, |stage| block(stage.height)),
-            first.map_or_else(none, |stage| time(&stage.timestamp)),
-        ]
-    };
-    let rows: Vec<_> = packets.iter().map(row).collect();
-    let columns = ["Sequence", "State", "Content", "~Sender", "~Receiver", "Height", "~Time"];
-    table("Packets", &columns, &rows, "There are no such packets.")
-}
-
-/// Port and channel of a packet on this chain.
-fn own_end(of: &IbcPacket) -> (&str, &str) {
-    // A client of IBC v2 has no port as a channel.
-    let port = |port| if of.version == 1 { port } else { "" };
-    if of.side == "sent" {
-        (port(&of.source_port), &of.source_channel)
-    } else {
-        (port(&of.destination_port), &of.destination_channel)
-    }
-}
-
-fn content(data: &IbcPacketData) -> Markup {
-    match &*data.r#type {
-        "tokens" => cell(&format!("{} {}", data.amount, short(&data.local_denom))),
-        "nfts" => cell(&format!("{} of {}", data.token_ids.join(", "), short(&data.denom))),
-        "transaction" => cell(&data.messages.join(", ")),
-        _ => html! { span.none { "unknown data" } },
     }
 }
 
@@ -259,7 +200,7 @@ fn whole(explorer: &Explorer, of: &IbcPacket) -> Markup {
     let end = |port: &str, channel: &str| text(&[port, channel].join("/"));
     let name = |of: &Option<IbcPacketName>| {
         of.as_ref().map_or_else(none, |of| {
-            html! { a href=(packet(&of.channel_id, &of.port_id, of.sequence)) { (of.channel_id) " " (of.sequence) } }
+            html! { a href=(packets::page(&of.channel_id, &of.port_id, of.sequence)) { (of.channel_id) " " (of.sequence) } }
         })
     };
     let timeout_time = i64::try_from(of.timeout_timestamp).ok().filter(|nanos| *nanos > 0);
@@ -288,14 +229,14 @@ fn whole(explorer: &Explorer, of: &IbcPacket) -> Markup {
     let rows: Vec<_> = taken.map(step).collect();
     html! {
         (facts(vec![
-            ("State", packet_state(&of.state)),
+            ("State", packets::state(&of.state)),
             ("Reason", text(&of.error)),
             ("From", end(&of.source_port, &of.source_channel)),
             ("To", end(&of.destination_port, &of.destination_channel)),
-            ("Channel", { let (port, name) = own_end(of); html! { a href=(channel(name, port)) { (name) } } }),
-            ("Content", content(&data)),
-            ("Sender", party(explorer, &data.sender)),
-            ("Receiver", party(explorer, &data.receiver)),
+            ("Channel", { let (port, name) = packets::own_end(of); html! { a href=(channel(name, port)) { (name) } } }),
+            ("Content", packets::content(explorer, &data)),
+            ("Sender", packets::party(explorer, &data.sender)),
+            ("Receiver", packets::party(explorer, &data.receiver)),
             ("Denom", text(&data.denom)),
             ("Denom here", text(&data.local_denom)),
             ("Amount", text(&data.amount)),
@@ -310,9 +251,4 @@ fn whole(explorer: &Explorer, of: &IbcPacket) -> Markup {
         }
         @if !data.memo.is_empty() { h3 { "Memo" } (pre(&clipped(&data.memo))) }
     }
-}
-
-/// An account: a link if it is one of this chain, and not of another one, or no account at all.
-fn party(explorer: &Explorer, address: &str) -> Markup {
-    if explorer.is_account(address) { account(address) } else { cell(address) }
 }

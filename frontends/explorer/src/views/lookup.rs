@@ -17,11 +17,14 @@ pub(super) const BLOCKS: &str = "1000";
 /// The page of the Cosmos transaction with this hash.
 pub(super) fn tx(explorer: &Explorer, hash: &str) -> Result<Option<String>, HttpError> {
     let found = exists(explorer, "/indexer/tx/v1/txs", hash)?;
-    Ok(found.then(|| target::tx(digits(hash))))
+    Ok(found.then(|| target::tx(&digits(hash).to_uppercase())))
 }
 
-/// The page of the EVM transaction with this hash.
+/// The page of the EVM transaction with this hash: that of its Cosmos half, as long as that is known.
 pub(super) fn evm_tx(explorer: &Explorer, hash: &str) -> Result<Option<String>, HttpError> {
+    if let Some(cosmos) = explorer.cosmos_half(hash)? {
+        return Ok(Some(target::tx(&cosmos)));
+    }
     let found = explorer.is_evm() && exists(explorer, "/indexer/tx/v1/evm-txs", hash)?;
     Ok(found.then(|| target::evm_tx(&format!("0x{}", digits(hash).to_lowercase()))))
 }

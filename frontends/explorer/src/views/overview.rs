@@ -1,12 +1,17 @@
 //! The first page: lanes of the index, charts, latest blocks and transactions.
 
+use std::ops::Range;
+
+use chain::Timestamp;
 use maud::{Markup, html};
+use query::activity::Period;
 use web::call::Call;
 use web::http_error::HttpError;
 
-use super::chart::{Bar, bars};
+use super::chart::{Axes, Bar, bars};
 use super::tx_list::TxList;
-use super::{rows, tx};
+use super::{rows, txs};
+use crate::activity::Activity;
 use crate::explorer::Explorer;
 use crate::format::{block, count, duration, time};
 use crate::layout::Page;
@@ -33,14 +38,15 @@ impl View for Overview {
         let status: GetStatusResponse = explorer.read("/status")?;
         let blocks = Target::new("/indexer/block/v1/blocks").with("pagination.limit", CHARTED);
         let blocks = Listing::<Block>::first(explorer, blocks)?;
-        let (list, page) = (Target::new("/indexer/tx/v1/txs"), Target::new(tx::TxsPage::PATH));
+        let (list, page) = (Target::new("/indexer/tx/v1/txs"), Target::new(txs::TxsPage::PATH));
         let txs = TxList::read_rows(explorer, call, list, page, &LATEST.to_string())?;
+        let activity = explorer.activity(status.height)?;
         let latest = &blocks.rows[..blocks.rows.len().min(LATEST)];
         let body = html! {
             div #state data-live data-stream="/indexer/stream/v1/blocks" {
                 (summary(explorer, &status, &blocks, &txs))
                 (lanes(explorer, &status))
-                div.pair { (charts(&blocks.rows)) }
+                div.pair { (charts(&blocks.rows, &activity)) }
             }
             div.pair.lists {
                 div #latest-blocks data-live {
@@ -126,21 +132,54 @@ fn remaining(rate: Option<f64>, behind: u64) -> String {
     }
 }
 
-fn charts(blocks: &[Block]) -> Markup {
-    let oldest_first = || blocks.iter().rev();
-    let millis = |of: &Block| as_f64(of.block_time);
-    let txs = |of: &Block| as_f64(i64::try_from(of.tx_count).unwrap_or(i64::MAX));
-    let times: Vec<_> = oldest_first()
-        .map(|of| Bar { value: millis(of), label: format!("Block {}: {}", of.height, seconds(millis(of))) })
-        .collect();
-    let counts: Vec<_> = oldest_first()
-        .map(|of| Bar { value: txs(of), label: format!("Block {}: {} transactions", of.height, of.tx_count) })
-        .collect();
-    let longest = blocks.iter().map(millis).fold(0.0, f64::max);
-    let most = blocks.iter().map(txs).fold(0.0, f64::max);
+fn charts(blocks: &[Block], activity: &Activity) -> Markup {
+    let of_blocks = |title: &str, value: &dyn Fn(&Block) -> f64, shown: &dyn Fn(f64) -> String| {
+        let bar = |of: &Block| Bar {
+            value: value(of),
+            label: format!("Block {}: {}", of.height, shown(value(of))),
+        };
+        let drawn: Vec<_> = blocks.iter().rev().map(bar).collect();
+        let top = shown(blocks.iter().map(value).fold(0.0, f64::max));
+        let height = |of: Option<&Block>| of.map(|of| count(of.height)).unwrap_or_default();
+        let summary = format!("last {} blocks, up to {top}", blocks.len());
+        let axes = Axes { top, ends: [height(blocks.last()), height(blocks.first())] };
+        html! { section.card { (bars(title, &summary, &drawn, &axes)) } }
+    };
+    let whole = |number: f64| count(format!("{number:.0}"));
     html! {
-        section.card { (bars("Block time", &format!("last {} blocks, up to {}", blocks.len(), seconds(longest)), &times)) }
-        section.card { (bars("Transactions per block", &format!("last {} blocks, up to {most}", blocks.len()), &counts)) }
+        (of_blocks("Block time", &|of| as_f64(of.block_time), &seconds))
+        (of_blocks("Transactions per block", &|of| as_f64(of.tx_count.try_into().unwrap_or(i64::MAX)), &whole))
+        (of_blocks("Gas used per block", &|of| of.gas_used.parse().unwrap_or_default(), &whole))
+        (of_periods("Transactions per hour", "hours", &activity.hours, 5..16))
+        (of_periods("Transactions per day", "days", &activity.days, 0..10))
+    }
+}
+
+/// A chart of periods, whose times are named by the part `named` of `2026-03-14 09:26`.
+fn of_periods(title: &str, unit: &str, periods: &[Period], named: Range<usize>) -> Markup {
+    let name = |of: &Period| {
+        let time = Timestamp::from_unix_nanos(of.from).seconds().replace('T', " ");
+        time.get(named.clone()).unwrap_or_default().to_owned()
+    };
+    let txs = |of: &Period| as_f64(of.txs.try_into().unwrap_or(i64::MAX));
+    let says = |of: &Period| {
+        let (txs, blocks) = (count(of.txs), count(of.blocks));
+        format!("{} UTC: {txs} transactions in {blocks} blocks", name(of))
+    };
+    let drawn: Vec<_> = periods.iter().map(|of| Bar { value: txs(of), label: says(of) }).collect();
+    let top = count(periods.iter().map(|of| of.txs).max().unwrap_or_default());
+    let sum = count(periods.iter().map(|of| of.txs).sum::<u64>());
+    let summary = format!("{sum} in the last {} {unit}", periods.len());
+    let end = |of: Option<&Period>| of.map(name).unwrap_or_default();
+    let axes = Axes { top, ends: [end(periods.first()), end(periods.last())] };
+    html! {
+        section.card {
+            (bars(title, &summary, &drawn, &axes))
+            details {
+                summary { "Values" }
+                ul.values { @for of in periods.iter().rev() { li { (says(of)) } } }
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Tables that several pages have.
 
+use chain::Timestamp;
 use maud::{Markup, html};
+use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
 use crate::format::{
@@ -78,9 +80,11 @@ pub(crate) fn coins(explorer: &Explorer, coins: &[Coin]) -> Markup {
 }
 
 /// EVM transactions.
-pub(crate) fn evm_txs(txs: &[EvmTx]) -> Markup {
-    let row = |of: &EvmTx| {
-        let height = quantity(&of.block_number).map_or_else(none, block);
+pub(crate) fn evm_txs(explorer: &Explorer, txs: &[EvmTx]) -> Result<Markup, HttpError> {
+    let height = |of: &EvmTx| quantity(&of.block_number).and_then(|height| u64::try_from(height).ok());
+    let heights: Vec<u64> = txs.iter().map(|of| height(of).unwrap_or_default()).collect();
+    let times = explorer.block_times(&heights)?;
+    let row = |(of, seconds): (&EvmTx, &Option<u64>)| {
         let to = match (Some(of.to.as_str()).filter(|to| !to.is_empty()), of.contract_address.as_deref()) {
             (Some(to), _) => account(to),
             (None, Some(created)) => html! { span.dim { "creates " } (account(created)) },
@@ -91,13 +95,20 @@ pub(crate) fn evm_txs(txs: &[EvmTx]) -> Markup {
             account(&of.from),
             to,
             outcome(of.status == "0x1"),
-            height,
+            height(of).map_or_else(none, block),
+            seconds.map_or_else(none, |seconds| time(&seconds_text(seconds))),
             number(&of.gas_used),
         ]
     };
-    let rows: Vec<_> = txs.iter().map(row).collect();
-    let columns = ["Hash", "~From", "To", "Result", "Height", "~>Gas used"];
-    table("EVM transactions", &columns, &rows, "There are no EVM transactions.")
+    let rows: Vec<_> = txs.iter().zip(&times).map(row).collect();
+    let columns = ["Hash", "~From", "To", "Result", "Height", "Time", "~>Gas used"];
+    Ok(table("EVM transactions", &columns, &rows, "There are no EVM transactions."))
+}
+
+/// A time as RFC 3339.
+fn seconds_text(seconds: u64) -> String {
+    let nanos = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000_000_000));
+    Timestamp::from_unix_nanos(nanos.unwrap_or_default()).seconds()
 }
 
 /// Call frames of several transactions.

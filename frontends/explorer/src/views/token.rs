@@ -1,11 +1,11 @@
-//! An NFT with the transactions of its history.
+//! An NFT with the transactions of its history, or any other token.
 
 use maud::html;
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
-use super::{lookup, rows};
+use super::{fungible, lookup, rows};
 use crate::explorer::Explorer;
 use crate::format::{TOO_LONG, block, short, text, time, uri, whole_account};
 use crate::layout::Page;
@@ -19,16 +19,24 @@ pub(crate) struct TokenPage;
 
 impl View for TokenPage {
     const PATH: &'static str = "/token/{collection}";
-    const SUMMARY: &'static str = "One NFT; without an id, the page of the collection or of the ERC-20.";
+    const SUMMARY: &'static str =
+        "One NFT; without an id, a token with its holders and transfers, or the page of the collection.";
     const PARAMS: &'static [Param] = &[
-        Param::path("collection", "Bech32 or hex."),
+        Param::path("collection", "A contract in bech32 or hex, or a denom with slashes as %2F."),
         Param::query("id", Type::String, "The id of the token in its collection."),
         Param::query("a", Type::String, "As id, if it is not an address: the form of Etherscan."),
+        Param::query("tab", Type::OneOf(&["transfers", "holders"]), "The list of a token."),
+        Param::query("height", Type::String, "Holders after this block."),
         KEY,
     ];
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let (collection, id) = (encoded(call.text("collection")), call.first("id").unwrap_or_default());
+        if id.is_empty()
+            && let Some(token) = fungible::find(explorer, call.text("collection"))?
+        {
+            return fungible::page(explorer, call, token);
+        }
         if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call)?) {
             return Ok(Response::Redirect(page));
         }

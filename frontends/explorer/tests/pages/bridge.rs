@@ -87,7 +87,8 @@ async fn a_bridge_has_pages_of_its_withdrawals_and_outputs() {
     let tx = read(&format!("/tx/{}", withdrawal["tx_hash"].as_str().unwrap())).await;
     assert!(tx.contains(&covering), "{covering}: {tx}");
     let evm = site.json("/indexer/tx/v1/evm-txs?pagination.limit=1")["txs"][0].clone();
-    let shown = read(&format!("/evm-tx/{}", evm["transactionHash"].as_str().unwrap())).await;
+    let evm = site.get(&format!("/tx/{}", evm["transactionHash"].as_str().unwrap())).await;
+    let shown = read(evm.header("location")).await;
     assert!(shown.contains("Covered by"), "{shown}");
     let newest = site.json("/indexer/block/v1/blocks?pagination.limit=1")["blocks"][0].clone();
     let shown = read(&format!("/block/{}", newest["height"].as_str().unwrap())).await;

@@ -15,7 +15,7 @@ fn packed(body: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_load_is_under_60_kb_and_comes_from_this_host() {
+async fn a_first_load_is_under_20_kb_and_comes_from_this_host() {
     let site = Site::recorded("evm-scenario").await;
     let page = site.get("/").await;
     let mut bytes = packed(&page.body);
@@ -41,7 +41,7 @@ async fn a_first_load_is_under_60_kb_and_comes_from_this_host() {
         );
         bytes += packed(&answer.body);
     }
-    assert!(bytes < 60_000, "{bytes} bytes");
+    assert!(bytes < 20_000, "{bytes} bytes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

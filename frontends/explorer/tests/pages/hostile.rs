@@ -132,11 +132,17 @@ fn pages() -> Vec<String> {
         "/collections".to_owned(),
         format!("/account/{owner}"),
         format!("/account/{owner}?tab=nfts"),
+        format!("/account/{owner}?tab=balances&day=x"),
+        format!("/account/{owner}?tab=transfers&token=%3Cb%3E&kind=%22"),
+        "/tokens?search=%3Cb%3E&type=%22".to_owned(),
     ];
     for (n, text) in texts().iter().enumerate() {
         let encoded = percent_encode(&text.as_bytes()[..text.len().min(200)], NON_ALPHANUMERIC).to_string();
         let address = Account::from_bytes(&collection(n)).unwrap().to_hex();
-        pages.push(format!("/tx/{}", chain::hash::to_hex(&[u8::try_from(n).unwrap() + 0xc0; 32])));
+        pages.push(format!(
+            "/tx/{}",
+            chain::hash::to_hex(&[u8::try_from(n).unwrap() + 0xc0; 32]).to_uppercase()
+        ));
         pages.push(format!("/collection/{address}"));
         for target in [
             "/search?q=",
@@ -206,7 +212,9 @@ async fn a_uri_that_is_too_long_is_shown_as_such() {
 async fn hostile_text_is_shown_as_it_is() {
     let site = Site::over(hostile(), None);
     let text = &texts()[0];
-    for path in ["/collections".to_owned(), format!("/tx/{}", chain::hash::to_hex(&[0xc0; 32]))] {
+    for path in
+        ["/collections".to_owned(), format!("/tx/{}", chain::hash::to_hex(&[0xc0; 32]).to_uppercase())]
+    {
         let answer = site.get(&path).await;
         assert!(answer.document().text.contains(text.as_str()), "{path}");
         assert!(!answer.body.contains(text.as_str()), "{path}");

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod account;
+mod activity;
 mod block_data;
 mod bridge;
 mod dom;
@@ -12,4 +14,5 @@ mod routes;
 mod searching;
 mod site;
 mod swaps;
+mod transaction;
 mod walk;

@@ -8,6 +8,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Request, Response, StatusCode};
 use query::Indexer;
 use replay::{Options, Recording};
+use schema::index::Index;
 use serde_json::Value;
 use store::{MemStore, Store};
 use web::app::App;
@@ -47,7 +48,7 @@ impl Site {
     pub(crate) fn over(store: Arc<dyn Store>, routing: Option<Arc<dyn Routing>>) -> Self {
         let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
         let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-        let inputs = Inputs { routing, head, decoding: None, base };
+        let inputs = Inputs { routing, head, decoding: None, contracts: None, base };
         Self { app: explorer::mount(app, inputs).unwrap() }
     }
 
@@ -56,6 +57,16 @@ impl Site {
         let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
         let store: Arc<dyn Store> = Arc::new(MemStore::new());
         testkit::indexed::index(recording, Options::default(), Arc::clone(&store)).await.unwrap();
+        Self::over(store, None)
+    }
+
+    /// The pages over a recorded chain with optional indexes.
+    pub(crate) async fn indexed(name: &str, indexes: &[&'static Index]) -> Self {
+        let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemStore::new());
+        let mut config = testkit::indexed::config(&recording).unwrap();
+        config.indexes = indexes.to_vec();
+        testkit::indexed::index_as(config, recording, Options::default(), Arc::clone(&store)).await.unwrap();
         Self::over(store, None)
     }
 

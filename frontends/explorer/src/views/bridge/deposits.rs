@@ -23,24 +23,29 @@ impl View for DepositsPage {
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let list = Target::new("/indexer/bridge/v1/deposits");
         let deposits = Listing::<BridgeDeposit>::read(explorer, call, list)?;
-        let row = |of: &BridgeDeposit| {
-            let mut row = cells(explorer, of, &of.l2_denom);
-            row.extend([outcome(of), html! { span.num { (count(of.l1_height)) } }]);
-            row
-        };
-        let rows: Vec<_> = deposits.rows.iter().map(row).collect();
-        let columns =
-            ["Deposit", "~From", "~To", ">Amount", ">Block", "Transaction", "Outcome", ">Layer one's block"];
         let body = section(
             "Deposits from the layer one",
             &html! {
-                (table("Deposits", &columns, &rows, "There are no deposits."))
+                (deposit_rows(explorer, &deposits.rows))
                 (deposits.pager(&Target::new(Self::PATH)))
             },
         );
         let requests = vec![deposits.request];
         Ok(Page { title: "Deposits".to_owned(), about: String::new(), body, requests }.into())
     }
+}
+
+/// The table of deposits that a rollup has finalized.
+pub(in crate::views) fn deposit_rows(explorer: &Explorer, deposits: &[BridgeDeposit]) -> Markup {
+    let row = |of: &BridgeDeposit| {
+        let mut row = cells(explorer, of, &of.l2_denom);
+        row.extend([outcome(of), html! { span.num { (count(of.l1_height)) } }]);
+        row
+    };
+    let rows: Vec<_> = deposits.iter().map(row).collect();
+    let columns =
+        ["Deposit", "~From", "~To", ">Amount", ">Block", "Transaction", "Outcome", ">Layer one's block"];
+    table("Deposits", &columns, &rows, "There are no deposits.")
 }
 
 /// The table of deposits that a layer one has taken.
