@@ -60,7 +60,7 @@ check: needs
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 
 # Published clients against the demo: schemathesis (PyPI) over both OpenAPI documents, and a generated TypeScript client. They
-# need Node and Python, which are installed where apt-get can.
+# need Node, Python and Chromium, which are installed where apt-get can.
 api-test: needs
 	@.ci/needs_clients
 	cargo $(LITTLE_OPTIMISED) build --release --workspace --bin cairn
