@@ -98,15 +98,19 @@ impl Ingest {
         let next = refuse_gap(&blocks, start_height, first)?;
         descriptors.keep(&*store, next)?;
         let Bootstrap { registry, sha256: descriptors, .. } = descriptors;
-        advice::log(&config, &node, &registry);
+        let flavour = advice::flavour(&registry).unwrap_or_default();
+        advice::log(&config, &node);
         // The EVM index follows the chain: the last blocks may come in a moment.
-        if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first) {
+        if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first)
+            && !flavour.has_ethereum_messages()
+        {
             advice::probe_receipts(&node, height).await;
         }
         note_disabled(&config, &node, &*store)?;
         optional::begin_indexes(&config, &*store)?;
         let verified = config.verify != Verify::Off;
-        let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
+        let rules =
+            Rules { vm: config.vm, flavour, prefix, registry: Arc::new(registry), descriptors, verified };
         Ok(Self {
             workers: Arc::new(WorkerPool::new(codec, rules)),
             cores: Cores::of_this_machine(),
