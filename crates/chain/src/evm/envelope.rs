@@ -10,6 +10,8 @@ use crate::key;
 /// A signed Ethereum transaction of type 0 to 4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Envelope {
+    /// Its bytes (EIP-2718).
+    pub(crate) raw: Vec<u8>,
     pub(crate) hash: Hash,
     /// 0 to 4.
     pub(crate) kind: u8,
@@ -53,7 +55,7 @@ impl Envelope {
         if !fields.is_empty() {
             return None;
         }
-        read.hash = keccak256(raw).0;
+        (read.raw, read.hash) = (raw.to_vec(), keccak256(raw).0);
         if kind == 0 {
             // EIP-155 puts the chain id of a legacy transaction into its signature.
             let v: u64 = read.v.try_into().ok()?;
@@ -84,6 +86,7 @@ impl Envelope {
         let authorizations = if kind == 4 { authorizations(from)? } else { Vec::new() };
         let tip_cap = tip_cap.unwrap_or(fee_cap);
         Some(Self {
+            raw: Vec::new(),
             hash: Hash::default(),
             kind,
             chain_id,
