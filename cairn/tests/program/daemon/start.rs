@@ -107,8 +107,8 @@ fn a_chain_with_cosmos_evm_is_indexed_with_verified_receipts_and_all_calls_and_s
     let data = dir.path().join("data");
     let flags = with(&played.flags("run", &data), &[("--rich-list", "false")]);
     let mut cairn = Cairn::start(&[&flags[..], &["--evm-listen", "127.0.0.1:0"]].concat());
-    let url = cairn.url();
     let ours = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
     until("all blocks and calls", || {
         let status = get(&format!("{url}/status")).1;
         (status["height"] == 330 && status["internal_tx_height"] == 330).then_some(())
@@ -140,7 +140,8 @@ fn a_chain_with_cosmos_evm_is_indexed_with_verified_receipts_and_all_calls_and_s
     assert!(!log.contains("false answer") && !log.contains("receipts derived"), "{log}");
 
     // Its Cosmos transactions alone are refused: the chain has an EVM.
-    let (code, message) = refused(&with(&flags, &[("--vm", "none")]));
+    let other = dir.path().join("none");
+    let (code, message) = refused(&with(&played.flags("run", &other), &[("--vm", "none")]));
     assert!(code == 2 && message.contains("`vm` is `none`, and the node has `evm`"), "{code} {message}");
 }
 
