@@ -130,7 +130,7 @@ fn logs_of<'a>(response: &EthereumResponse<'_>) -> Vec<Log<'a>> {
 
 /// Adds to the events of a block's transactions what a minievm would report of their calls: the called contract, the created one,
 /// and the logs. What reads events of calls then reads one form of them.
-pub fn add_evm_events<'a>(txs: &[Option<DecodedTx>], results: &mut ResultsResponse<'a>) {
+pub fn add_evm_events(txs: &[Option<DecodedTx>], results: &mut ResultsResponse<'_>) {
     for (tx, result) in txs.iter().zip(&mut results.txs_results).filter(|(_, result)| result.code == 0) {
         let messages = tx.as_ref().and_then(|tx| EthereumMsg::read_all(tx).ok()).unwrap_or_default();
         if messages.is_empty() {
