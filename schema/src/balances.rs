@@ -107,13 +107,21 @@ pub fn base(snapshot: &dyn Snapshot, token: &Token, account: Account) -> Result<
     Ok(is_known.then_some((U256::ZERO, !state.drifting && (is_listed || state.proved))))
 }
 
-/// The tokens that `account` held before the first block; at most `limit`.
+/// The first `limit` tokens behind `after` that `account` held before the first block, in the order of their keys.
 pub fn tokens_before(
     snapshot: &dyn Snapshot,
     account: Account,
+    after: Option<&TokenKey>,
+    order: Order,
     limit: usize,
 ) -> Result<Vec<TokenKey>, Error> {
-    let rows = store::table::rows::<Bases>(snapshot, &AccountKey(account), Order::Asc, limit)?;
+    let account = AccountKey(account);
+    let rows = match after {
+        None => store::table::rows::<Bases>(snapshot, &account, order, limit)?,
+        Some(token) => {
+            store::table::rows_after::<Bases>(snapshot, &account, &(account, token.clone()), order, limit)?
+        }
+    };
     Ok(rows.into_iter().map(|((_, token), _)| token).collect())
 }
 

@@ -7,6 +7,7 @@
 //! * Each commit ends with the index at the height that its row in `meta` names; a kill leaves a prefix.
 
 use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
 use chain::evm::header::Header;
 use store::{
@@ -22,11 +23,18 @@ use crate::meta::{self, Identity, Meta, RichLane};
 use crate::payload::Codec;
 use crate::undo::{self, Horizon, Lane, UndoLog, UndoRecords};
 
+/// The time for which indexes are written from stored blocks before a new block is looked for. Each index
+/// commits as often as it can in it, so that none waits for a slower one.
+const TURN: Duration = Duration::from_millis(20);
+
 /// Stored blocks of one commit: an index of empty blocks takes some 10 ms for so many.
 const MAX_BLOCKS: u64 = 4096;
 
-/// Bytes of one commit from stored blocks: some thousand transactions, and tens of milliseconds, for which a new block
+/// Transactions of one commit from stored blocks, however few of them an index lists: tens of milliseconds, for which a new block
 /// waits.
+const MAX_TXS: u64 = 4096;
+
+/// Bytes of one commit from stored blocks.
 const MAX_BYTES: usize = 128 << 10;
 
 /// List lengths in the cache: some 100 bytes each.
@@ -63,14 +71,15 @@ impl Headers {
     }
 }
 
-/// Advances all of `writers` in one commit each, at the same time: no two indexes share a row.
+/// Advances all of `writers` at the same time, each by commits until [`TURN`] is over: no two indexes share a row.
 pub fn advance_all(writers: &mut [Writer], store: &dyn Store, to: u64) -> Vec<Result<Rest, Error>> {
+    let end = Instant::now() + TURN;
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for writer in writers {
             // No thread for an index that has all, which is the usual case.
             let is_complete = matches!(writer.is_behind(store, to), Ok(false));
-            threads.push((!is_complete).then(|| scope.spawn(move || writer.advance(store, to))));
+            threads.push((!is_complete).then(|| scope.spawn(move || writer.advance_until(store, to, end))));
         }
         let join = |thread: Option<ScopedJoinHandle<'_, _>>| match thread.map(ScopedJoinHandle::join) {
             None => Ok(Rest::None),
@@ -124,6 +133,16 @@ impl Writer {
         Ok(self.index.input == Input::Records && state.is_some_and(|state| state.height < to))
     }
 
+    /// [`Self::advance`] until nothing is left or the time is `end`, at least once.
+    fn advance_until(&mut self, store: &dyn Store, to: u64, end: Instant) -> Result<Rest, Error> {
+        loop {
+            let rest = self.advance(store, to)?;
+            if !matches!(rest, Rest::After(_)) || Instant::now() >= end {
+                return Ok(rest);
+            }
+        }
+    }
+
     /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index that
     /// does not follow from records.
     pub fn advance(&mut self, store: &dyn Store, to: u64) -> Result<Rest, Error> {
@@ -161,6 +180,7 @@ impl Writer {
         let mut txn = Txn::new(&*snapshot, &mut self.counts);
         let (start, end) = ((state.height + 1).to_be_bytes(), (last + 1).to_be_bytes());
         let bounds = Bounds { start: &start, end: Some(&end) };
+        let (mut read, mut is_full) = (0, false);
         for row in RowCursor::new(&*snapshot, Blocks::SPEC, bounds, store::Order::Asc) {
             let (key, value) = row?;
             let (height, Message(block)) = store::table::decode_row::<Blocks>(&key, &value)?;
@@ -172,11 +192,13 @@ impl Writer {
             let (numbered, chain) = (&mut state.numbered, &self.chain);
             (self.index.rows)(&stored, &mut Rows { txn: &mut txn, numbered, chain })?;
             (state.height, state.time) = (height, block.time);
-            if txn.bytes() >= MAX_BYTES {
+            read += block.txs;
+            is_full = read >= MAX_TXS || txn.bytes() >= MAX_BYTES;
+            if is_full {
                 break;
             }
         }
-        if state.height < last && txn.bytes() < MAX_BYTES {
+        if state.height < last && !is_full {
             let (table, key) = (Blocks::SPEC.name, (state.height + 1).to_string());
             return Err(Error::Record { table, key, reason: "the block is missing".to_owned() });
         }

@@ -292,23 +292,35 @@ impl Writer<'_, '_, '_> {
     }
 }
 
-/// The first `limit` tokens that have moved from or to `account`, in the order of their keys.
-pub fn tokens_of(snapshot: &dyn Snapshot, account: AccountKey, limit: usize) -> Result<Vec<TokenKey>, Error> {
-    let mut start = Some(account.to_bytes());
-    let end = prefix_end(&account.to_bytes());
-    let mut found = Vec::new();
-    while let Some(from) = start.filter(|_| found.len() < limit) {
-        let bounds = Bounds { start: &from, end: end.as_deref() };
-        let Some((key, _)) = snapshot.scan(AccountTokenMovements::SPEC, bounds, Order::Asc, 1)?.pop() else {
+/// The first `limit` tokens behind `after` that have moved from or to `account`, in the order of their keys.
+pub fn tokens_of(
+    snapshot: &dyn Snapshot,
+    account: AccountKey,
+    after: Option<&TokenKey>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<TokenKey>, Error> {
+    let (mut start, mut end) = (Some(account.to_bytes()), prefix_end(&account.to_bytes()));
+    let (mut found, mut last) = (Vec::new(), after.cloned());
+    while found.len() < limit {
+        if let Some(token) = last {
+            let rows = (account, token).to_bytes();
+            match order {
+                Order::Asc => start = prefix_end(&rows),
+                Order::Desc => end = Some(rows),
+            }
+        }
+        let Some(from) = &start else { break };
+        let bounds = Bounds { start: from, end: end.as_deref() };
+        let Some((key, _)) = snapshot.scan(AccountTokenMovements::SPEC, bounds, order, 1)?.pop() else {
             break;
         };
         let mut rest = key.as_slice();
         let token = AccountKey::take(&mut rest).and_then(|_| TokenKey::take(&mut rest)).ok_or_else(|| {
             store::table::corrupt(AccountTokenMovements::SPEC, &key, "the key does not decode")
         })?;
-        // Behind all rows of this token.
-        start = prefix_end(&(account, token.clone()).to_bytes());
-        found.push(token);
+        found.push(token.clone());
+        last = Some(token);
     }
     Ok(found)
 }

@@ -17,6 +17,7 @@ mod daemon;
 mod damage;
 mod demo;
 mod export;
+mod header_breaks;
 mod init;
 mod interrupted;
 mod kill;

@@ -126,7 +126,7 @@ impl RichList {
         height: u64,
     ) -> Result<Vec<(Token, Base)>, Error> {
         // One that has given all it had is not among those that the bank names.
-        let moved = ledger::tokens_of(snapshot, AccountKey(account), MAX_TOKENS)?;
+        let moved = ledger::tokens_of(snapshot, AccountKey(account), None, Order::Asc, MAX_TOKENS)?;
         let moved = moved.into_iter().map(|TokenKey(token)| token).filter(balances::is_of_bank);
         let mut amounts: BTreeMap<Token, Base> = moved.map(|token| (token, Base::default())).collect();
         let named = held.iter().filter_map(|(denom, amount)| {

@@ -1,6 +1,6 @@
 //! Balances at a height.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use chain::Account;
 use chain::movement::Token;
@@ -12,7 +12,7 @@ use schema::movement::TokenKey;
 use schema::rich::{self, Address};
 use schema::tokens;
 use serde_json::{Map, Value};
-use store::Key as _;
+use store::{Key as _, Order};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
@@ -22,15 +22,16 @@ use web::reply::Reply;
 use super::ListRequest;
 use super::ledger::{TAG, TOKEN, held_tokens, holder, range};
 use crate::array::set::InMemory;
-use crate::cursor::{Row, Space, Start};
+use crate::cursor::{Cursor, Row, Space, Start};
 use crate::indexer::{Indexer, View};
+use crate::page::{Direction, PageRequest, page};
 use crate::page_writer::PageWriter;
 use crate::params;
 use crate::token_types;
 use crate::transfer_record::{is_derived, moved_token};
 use crate::v1::{Balance, ListBalancesResponse};
 
-/// Tokens of an account that a request may list.
+/// Tokens of an account that a request looks at; the rest of them is behind the cursor.
 const MAX_TOKENS: usize = 5_000;
 
 /// Bytes of the rows that a balance is computed from, for the fair share of a client.
@@ -72,19 +73,36 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let types = token_types::named(call)?;
     let request = ListRequest::<TokenKey>::new(indexer, call, Space::Balances)?;
     let (height, time) = range::after_block(&request.view, wanted)?;
-    let mut of: Vec<TokenKey> = match call.first("token") {
-        Some(text) => held_tokens(indexer, request.snapshot(), text)?.into_iter().map(TokenKey).collect(),
-        None => held(indexer, &request.view, account)?,
+    let paging = &request.paging.request;
+    let Candidates { mut tokens, whole } = match call.first("token") {
+        Some(text) => {
+            let named = held_tokens(indexer, request.snapshot(), text)?;
+            Candidates { tokens: named.into_iter().map(TokenKey).collect(), whole: true }
+        }
+        None => candidates(indexer, &request.view, account, paging)?,
     };
-    of.retain(|key| ledger::has_balances(&key.0) && (types.is_empty() || types.contains(&key.type_byte())));
-    of.sort_by_cached_key(TokenKey::to_bytes);
-    lane::spend(of.len() as u64 * BALANCE_BYTES)?;
-    let mut shown = Vec::with_capacity(of.len());
-    for key in of {
+    let descending = paging.direction == Direction::Descending;
+    let last = if descending { tokens.first() } else { tokens.last() }.cloned();
+    tokens
+        .retain(|key| ledger::has_balances(&key.0) && (types.is_empty() || types.contains(&key.type_byte())));
+    tokens.sort_by_cached_key(TokenKey::to_bytes);
+    lane::spend(tokens.len() as u64 * BALANCE_BYTES)?;
+    if descending {
+        tokens.reverse();
+    }
+    let mut shown = Vec::new();
+    for key in tokens {
+        // One more than the page says that others follow.
+        if !whole && shown.len() as u64 > paging.limit {
+            break;
+        }
         let held = Held::of(&request.view, &key.0, account, height)?;
         if call.boolean("include_zero", false) || held.amount.as_deref() != Some("0") {
             shown.push((key, held));
         }
+    }
+    if descending {
+        shown.reverse();
     }
     let rows = InMemory(shown.iter().map(|(key, _)| key).collect());
     let write = |out: &mut PageWriter, page: &[TokenKey]| {
@@ -112,28 +130,78 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         Ok(())
     };
     let further = format!(r#","height":"{height}","timestamp":"{time}""#);
-    request.respond_with("balances", &rows, None, write, further.as_bytes())
+    let mut page = page(&rows, paging).map_err(HttpError::internal)?;
+    if !whole {
+        page.next = page.next.or(last.map(Cursor::After));
+        // Nobody has counted them.
+        page.total = 0;
+    }
+    request.respond_page("balances", page, None, write, further.as_bytes())
 }
 
-/// The tokens that an account may hold, now or earlier.
-fn held(indexer: &Indexer, view: &View<'_>, account: Account) -> Result<Vec<TokenKey>, HttpError> {
-    let snapshot = view.snapshot();
-    let moved =
-        ledger::tokens_of(snapshot, AccountKey(account), MAX_TOKENS + 1).map_err(HttpError::internal)?;
+/// Tokens that an account may hold, now or earlier, in the order of their keys.
+struct Candidates {
+    tokens: Vec<TokenKey>,
+    /// False if others may follow.
+    whole: bool,
+}
+
+/// All tokens of `account`, or, if they are more than a request looks at, those behind the place where the page begins.
+fn candidates(
+    indexer: &Indexer,
+    view: &View<'_>,
+    account: Account,
+    paging: &PageRequest<TokenKey>,
+) -> Result<Candidates, HttpError> {
+    let order = match paging.direction {
+        Direction::Ascending => Order::Asc,
+        Direction::Descending => Order::Desc,
+    };
+    let all = candidates_after(indexer, view, account, None, order)?;
+    match &paging.at {
+        Start::Offset(0) => Ok(all),
+        _ if all.whole => Ok(all),
+        Start::Row(Cursor::After(after)) => candidates_after(indexer, view, account, Some(after), order),
+        _ => Err(HttpError::bad_request(format!(
+            "the account may have more than {MAX_TOKENS} tokens: follow next_key from the first page, without \
+             pagination.offset, or name one by `token`"
+        ))),
+    }
+}
+
+fn candidates_after(
+    indexer: &Indexer,
+    view: &View<'_>,
+    account: Account,
+    after: Option<&TokenKey>,
+    order: Order,
+) -> Result<Candidates, HttpError> {
+    let (snapshot, limit) = (view.snapshot(), MAX_TOKENS + 1);
+    let moved = ledger::tokens_of(snapshot, AccountKey(account), after, order, limit);
     // Those that have not moved since the first block.
-    let before = balances::tokens_before(snapshot, account, MAX_TOKENS + 1).map_err(HttpError::internal)?;
-    let mut found: BTreeSet<Token> = moved.into_iter().chain(before).map(|TokenKey(token)| token).collect();
+    let before = balances::tokens_before(snapshot, account, after, order, limit);
+    let mut listed = Vec::new();
     if let Some(address) = Address::try_from(account.as_bytes()).ok().filter(|_| indexer.is_evm()) {
         view.require_account_tokens()?;
-        let tokens = rich::tokens_of(snapshot, &address, None, MAX_TOKENS + 1);
-        found.extend(tokens.map_err(HttpError::internal)?.into_iter().map(Token::Erc20));
+        // ERC-20s are before all other tokens.
+        let after = match (after, order) {
+            (Some(TokenKey(Token::Erc20(contract))), _) => Some(contract),
+            (Some(_), Order::Asc) => Some(&[u8::MAX; 20]),
+            (Some(_), Order::Desc) | (None, _) => None,
+        };
+        listed = rich::tokens_of(snapshot, &address, after, order, limit).map_err(HttpError::internal)?;
     }
-    if found.len() > MAX_TOKENS {
-        return Err(HttpError::bad_request(format!(
-            "the account may have more than {MAX_TOKENS} tokens: name one by `token`"
-        )));
+    let listed = listed.into_iter().map(|contract| TokenKey(Token::Erc20(contract)));
+    let (moved, before) = (moved.map_err(HttpError::internal)?, before.map_err(HttpError::internal)?);
+    let found = moved.into_iter().chain(before).chain(listed).map(|token| (token.to_bytes(), token));
+    // Of each source there are the first ones, so the first of all are among them.
+    let mut tokens: Vec<TokenKey> = found.collect::<BTreeMap<_, _>>().into_values().collect();
+    let whole = tokens.len() <= MAX_TOKENS;
+    match order {
+        Order::Asc => tokens.truncate(MAX_TOKENS),
+        Order::Desc => drop(tokens.drain(..tokens.len().saturating_sub(MAX_TOKENS))),
     }
-    Ok(found.into_iter().map(TokenKey).collect())
+    Ok(Candidates { tokens, whole })
 }
 
 /// A balance at a height.

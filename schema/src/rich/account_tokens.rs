@@ -17,18 +17,19 @@ pub fn has_account_tokens(snapshot: &dyn Snapshot) -> Result<bool, Error> {
     Ok(meta::read::<ListedAccountTokens>(snapshot)?.is_some())
 }
 
-/// The first `limit` tokens of `account` after the contract `after`, ascending.
+/// The first `limit` tokens of `account` behind the contract `after`, in the order of their contracts.
 pub fn tokens_of(
     snapshot: &dyn Snapshot,
     account: &Address,
     after: Option<&Address>,
+    order: Order,
     limit: usize,
 ) -> Result<Vec<Address>, Error> {
     let rows = match after {
-        None => store::table::rows::<AccountTokens>(snapshot, account, Order::Asc, limit)?,
+        None => store::table::rows::<AccountTokens>(snapshot, account, order, limit)?,
         Some(after) => {
             let after = (*account, *after);
-            store::table::rows_after::<AccountTokens>(snapshot, account, &after, Order::Asc, limit)?
+            store::table::rows_after::<AccountTokens>(snapshot, account, &after, order, limit)?
         }
     };
     Ok(rows.into_iter().map(|((_, contract), ())| contract).collect())

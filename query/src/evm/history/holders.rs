@@ -4,7 +4,7 @@ use chain::U256;
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Balances, Erc20s, Holders};
 use schema::tokens::TokenReply;
-use store::{Message, ranked, table};
+use store::{Message, Order, ranked, table};
 
 use super::{Bounds, Rows, Standard};
 use crate::evm::{Error, EvmView};
@@ -53,7 +53,7 @@ impl EvmView<'_> {
         let fee_token = self.fee_token()?;
         let (mut found, mut last) = (Vec::new(), None);
         while !wanted.is_full() {
-            let contracts = rich::tokens_of(snapshot, &account, last.as_ref(), AT_ONCE)?;
+            let contracts = rich::tokens_of(snapshot, &account, last.as_ref(), Order::Asc, AT_ONCE)?;
             let Some(end) = contracts.last() else { break };
             last = Some(*end);
             bounds.spend(contracts.len() as u64)?;

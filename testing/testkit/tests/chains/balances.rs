@@ -166,7 +166,7 @@ async fn every_balance_agrees_with_its_contract_at_each_height() {
             let held = |contract: &Address| {
                 rich::balance(&*snapshot, contract, account).unwrap().is_some_and(|amount| amount != [0; 32])
             };
-            let listed = rich::tokens_of(&*snapshot, account, None, 1000).unwrap();
+            let listed = rich::tokens_of(&*snapshot, account, None, store::Order::Asc, 1000).unwrap();
             let listed: BTreeSet<_> = listed.into_iter().filter(|it| held(it)).collect();
             let expected = oracle.held(account, height, &drifting);
             let listed: Vec<_> = listed.into_iter().filter(|it| oracle.is_certain(it, &drifting)).collect();

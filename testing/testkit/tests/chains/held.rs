@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chain::movement::denom_of_contract;
 use chain::{Account, U256};
 use ingest::{Config, Ingest};
 use query::Indexer;
@@ -257,4 +258,51 @@ async fn thousands_of_denoms_change_no_list_of_an_account() {
     let refused = app.read(&target(accounts.first().unwrap())).err().unwrap();
     assert_eq!(refused.status().as_u16(), 503, "{}", refused.message());
     assert!(refused.message().contains("not listed yet"), "{}", refused.message());
+}
+
+/// Anyone can send an account thousands of tokens: it is still listed whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_of_more_tokens_than_a_request_looks_at_is_listed_by_pages() {
+    let store = store_of("evm-scenario").await;
+    let app = App::new(indexed::indexer(Arc::clone(&store)).unwrap(), query::ENDPOINTS).unwrap();
+    let rows = store::table::rows::<AccountTokens>(&*store.snapshot().unwrap(), &All, Order::Asc, 10_000);
+    let ((account, _), ()) = rows.unwrap().pop().unwrap();
+    let target = |more: &str| {
+        let account = hex::encode(account);
+        format!(
+            "/indexer/ledger/v1/balances/by_account/0x{account}?include_zero=true&pagination.limit=700{more}"
+        )
+    };
+    let denoms = |reply: &Value| -> Vec<String> {
+        reply["balances"].as_array().unwrap().iter().map(|record| text(record, "denom").to_owned()).collect()
+    };
+    let mut expected: BTreeSet<String> = denoms(&get(&app, &target(""))).into_iter().collect();
+    assert!(expected.len() > 1);
+    let sent = (0..12_000_u64).map(|number| -> [u8; 20] {
+        let mut contract = [0x5a; 20];
+        contract[12..].copy_from_slice(&number.to_be_bytes());
+        contract
+    });
+    store::commit_rows::<schema::Error>(&*store, Durability::Buffered, |txn| {
+        sent.clone().for_each(|contract| txn.put::<AccountTokens>(&(account, contract), &()));
+        Ok(())
+    })
+    .unwrap();
+    expected.extend(sent.map(|contract| denom_of_contract(&contract)));
+
+    for order in ["", "&pagination.reverse=false"] {
+        let (mut found, mut more) = (Vec::new(), order.to_owned());
+        loop {
+            let page = get(&app, &target(&more));
+            found.extend(denoms(&page));
+            assert!(found.len() <= expected.len(), "{more}");
+            let Some(key) = page["pagination"]["next_key"].as_str() else { break };
+            more = format!("{order}&pagination.key={key}");
+        }
+        assert_eq!(found.len(), expected.len(), "{order}");
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected, "{order}");
+    }
+    let refused = app.read(&target("&pagination.offset=1")).err().unwrap();
+    assert_eq!(refused.status().as_u16(), 400);
+    assert!(refused.message().contains("more than 5000 tokens: follow next_key"), "{}", refused.message());
 }
