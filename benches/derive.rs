@@ -8,7 +8,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use benches::recorded::Played;
 use criterion::{Criterion, Throughput};
-use ingest::derive::{self, BlockResponses, EvmResponse, Rendered, Retraced, Rules, WorkerPool, WorkerState};
+use ingest::derive::{
+    self, BlockResponses, EvmResponse, Rendered, Retraced, Rules, Traced, WorkerPool, WorkerState,
+};
 use replay::recording::{Height, Trace};
 use schema::meta::Identity;
 use schema::payload::Codec;
@@ -68,8 +70,9 @@ fn calls(height: &Height, workshop: &mut WorkerState) -> usize {
     let Some(Trace::Result(trace)) = &height.eth_trace else { return 0 };
     let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");
     let receipts = chain::evm::parse_receipts(receipts).expect("recorded receipts can be read");
-    let hashes: Vec<[u8; 32]> = receipts.iter().filter_map(|receipt| receipt.hash().ok()).collect();
-    let derived = derive::frames(height.height, &hashes, Some(trace), &Retraced::new(), workshop);
+    let hashes = receipts.iter().filter_map(|receipt| receipt.hash().ok());
+    let expected: Vec<Traced> = hashes.map(Traced::from).collect();
+    let derived = derive::frames(height.height, &expected, Some(trace), &Retraced::new(), workshop);
     derived.expect("a recorded trace can be derived").txs.iter().map(Vec::len).sum()
 }
 

@@ -195,6 +195,7 @@ const PATTERNS: [(&str, &[&str]); 10] = [
         &[
             "Collection.object_addr",
             "EvmLog.block_number",
+            "EvmLog.block_timestamp",
             "EvmLog.data",
             "EvmLog.log_index",
             "EvmLog.transaction_index",
@@ -250,7 +251,7 @@ const TIMES: [&str; 14] = [
 const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
 
 /// Members that JSON lacks where they are empty, with their types where they are not.
-const OPTIONALS: [(&str, &str); 21] = [
+const OPTIONALS: [(&str, &str); 22] = [
     ("BridgeWithdrawal.claimable_at", "String"),
     ("BridgeWithdrawal.claimed_tx", "String"),
     ("BridgeWithdrawal.output_l1_height", "u64"),
@@ -258,6 +259,7 @@ const OPTIONALS: [(&str, &str); 21] = [
     ("ListExecutorWithdrawalsResponse.next", "u64"),
     ("ListTokenHoldersResponse.incomplete", "bool"),
     ("CollectionDetail.name_truncated", "bool"),
+    ("EvmLog.block_timestamp", "String"),
     ("Event.attributes", "Vec<EventAttribute>"),
     ("Event.type", "String"),
     ("EventAttribute.index", "bool"),

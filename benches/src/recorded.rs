@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chain::evm::flavour::Flavour;
 use ingest::Ingest;
 use ingest::derive::Rules;
 use node::Node;
@@ -67,6 +68,7 @@ impl Played {
         })?;
         Ok(Rules {
             vm: self.recording().summary().vm.parse()?,
+            flavour: Flavour::MiniEvm,
             prefix,
             registry: Arc::new(Registry::from_descriptors(&descriptors.bytes)?),
             descriptors: descriptors.sha256,

@@ -100,9 +100,7 @@ async fn complete(values: &mut Values, report: &mut Report) -> anyhow::Result<()
     questions.ask(values, "prefix", None).map_err(|error| error.context(hint))?;
 
     if vm != Vm::Evm && values.contains_key("json_rpc") {
-        report.lacking.push(format!(
-            "`json_rpc` is not used and left out: the chain has no EVM of minievm (vm = {vm})"
-        ));
+        report.lacking.push(format!("`json_rpc` is not used and left out: the chain has no EVM (vm = {vm})"));
         set(values, "json_rpc", Vec::new());
     }
     if vm == Vm::Evm {

@@ -2,6 +2,7 @@
 //! features that are off because a setting is missing.
 
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use node::Node;
 use proto::json::Registry;
 
@@ -9,14 +10,8 @@ use crate::Error;
 use crate::config::Config;
 
 /// A message type that exists only on chains with this VM.
-const MESSAGES: [(Vm, &str); 3] = [
-    (Vm::Evm, "/minievm.evm.v1.MsgCall"),
-    (Vm::Move, "/initia.move.v1.MsgExecute"),
-    (Vm::Wasm, "/cosmwasm.wasm.v1.MsgExecuteContract"),
-];
-
-/// Messages of EVMs other than minievm's: cosmos/evm and ethermint.
-const FOREIGN_EVMS: [&str; 2] = ["/cosmos.evm.vm.v1.MsgEthereumTx", "/ethermint.evm.v1.MsgEthereumTx"];
+const MESSAGES: [(Vm, &str); 2] =
+    [(Vm::Move, "/initia.move.v1.MsgExecute"), (Vm::Wasm, "/cosmwasm.wasm.v1.MsgExecuteContract")];
 
 /// The NFTs of other chains than EVM ones are queried over REST.
 const NO_NFTS: &str = "no REST address, NFTs are not indexed: set `rest`";
@@ -34,14 +29,8 @@ pub fn features_off(config: &Config, node: &Node) -> Vec<String> {
     nfts.into_iter().chain(rich_list.map(|reason| format!("rich list disabled: {reason}"))).collect()
 }
 
-/// Logs the advice; `registry` has the chain's messages.
-pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
-    if let Some(message) = foreign_evm(registry) {
-        tracing::warn!(
-            message_type = message,
-            "the EVM of this chain is not minievm's: its internal transactions, NFTs and holders are not indexed"
-        );
-    }
+/// Logs the advice.
+pub(crate) fn log(config: &Config, node: &Node) {
     if config.vm != Vm::Evm && node.evm.is_some() {
         tracing::info!(vm = config.vm.name(), "`json_rpc` is not used: it is for `vm = \"evm\"` only");
     }
@@ -87,14 +76,15 @@ pub(crate) fn no_rich_list(config: &Config, node: &Node) -> Option<&'static str>
     }
 }
 
-/// The message of an EVM that is not minievm's, if the chain has it.
-pub(crate) fn foreign_evm(registry: &Registry) -> Option<&'static str> {
-    FOREIGN_EVMS.into_iter().find(|message| registry.knows(message))
+/// The EVM of the chain with these messages, if it has one.
+pub(crate) fn flavour(registry: &Registry) -> Option<Flavour> {
+    Flavour::of_messages(|message| registry.knows(message))
 }
 
 /// The VMs whose message types a chain has; [`Vm::None`] if it has none of them.
 pub(crate) fn vms_of(registry: &Registry) -> Vec<Vm> {
-    let known = MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm);
-    let known: Vec<_> = known.collect();
+    let evm = flavour(registry).map(|_| Vm::Evm);
+    let others = MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm);
+    let known: Vec<_> = evm.into_iter().chain(others).collect();
     if known.is_empty() { vec![Vm::None] } else { known }
 }

@@ -5,7 +5,7 @@ use node::Node;
 use node::retry::{self, Backoff};
 use proto::json::Registry;
 
-use crate::config::{Config, Verify};
+use crate::config::Config;
 use crate::{Error, advice};
 
 /// The prefix of account addresses: the node's, which `known`, from the settings or the database, must equal. A node that
@@ -39,25 +39,9 @@ pub(crate) async fn prefix(node: &Node, known: Option<&str>, exists: bool) -> Re
     }
 }
 
-/// The virtual machine must be one of those that the chain has. An EVM that is not minievm's is indexed only as far as
-/// its replies are understood.
+/// The virtual machine must be one of those that the chain has.
 pub(crate) fn vm(config: &Config, registry: &Registry) -> Result<(), Error> {
     let theirs = advice::vms_of(registry);
-    let foreign =
-        advice::foreign_evm(registry).filter(|_| config.vm == Vm::Evm && !theirs.contains(&Vm::Evm));
-    if let Some(message) = foreign {
-        let refuse = |key, ours: &str, remedy| {
-            let theirs = message.to_owned();
-            Err(Error::Contradiction { key, ours: ours.to_owned(), theirs, remedy })
-        };
-        if config.verify != Verify::Off {
-            return refuse("verify", config.verify.name(), "set `verify = \"off\"`, or `vm = \"none\"`");
-        }
-        if config.internal_txs {
-            return refuse("internal_txs", "true", "set `internal_txs = false`, or `vm = \"none\"`");
-        }
-        return Ok(());
-    }
     if theirs.contains(&config.vm) {
         return Ok(());
     }

@@ -20,7 +20,7 @@ use crate::nft::{NftAt, Replies};
 
 pub use self::block::{BlockResponses, EvmResponse, Rendered, Unrendered, block, confirms};
 pub(crate) use self::frames::is_readable;
-pub use self::frames::{Retraced, frames};
+pub use self::frames::{Call, Retraced, Traced, frames};
 pub use self::worker_state::{Rules, WorkerPool, WorkerState};
 
 /// The reason why a height could not be derived.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use node::Node;
 use node::retry::{self, Backoff};
 use schema::block::hash_at;
-use schema::meta::{self, BlockLane, Disabled, Identity};
+use schema::evm_block::BLOCKS;
+use schema::meta::{self, BlockLane, Disabled, EvmChain, Identity};
 use schema::payload::Codec;
 use store::Store;
 
@@ -39,7 +41,7 @@ pub fn is_there(config: &Config, store: &dyn Store) -> Result<bool, Error> {
 impl Ingest {
     /// Checks that node, database and configuration agree on the chain, and fetches its fixed properties. Waits for a
     /// node that is down.
-    pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
+    pub async fn prepare(mut config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
         is_there(&config, &*store)?;
         let verify = || node.verify_chain(&config.chain_id);
         let status =
@@ -98,15 +100,29 @@ impl Ingest {
         let next = refuse_gap(&blocks, start_height, first)?;
         descriptors.keep(&*store, next)?;
         let Bootstrap { registry, sha256: descriptors, .. } = descriptors;
-        advice::log(&config, &node, &registry);
+        let flavour = advice::flavour(&registry).unwrap_or_default();
+        advice::log(&config, &node);
         // The EVM index follows the chain: the last blocks may come in a moment.
-        if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first) {
+        if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first)
+            && !flavour.has_ethereum_messages()
+        {
             advice::probe_receipts(&node, height).await;
+        }
+        if config.vm == Vm::Evm && flavour.has_ethereum_messages() {
+            note_evm_chain(flavour, &config.chain_id, &node, &*store).await?;
+        }
+        if flavour.has_ethereum_messages() && config.indexes.contains(&&BLOCKS) {
+            config.indexes.retain(|index| **index != BLOCKS);
+            tracing::info!(
+                evm = flavour.name(),
+                "the index `blocks` is off: headers of this EVM have the hashes of CometBFT's, which are indexed"
+            );
         }
         note_disabled(&config, &node, &*store)?;
         optional::begin_indexes(&config, &*store)?;
         let verified = config.verify != Verify::Off;
-        let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
+        let rules =
+            Rules { vm: config.vm, flavour, prefix, registry: Arc::new(registry), descriptors, verified };
         Ok(Self {
             workers: Arc::new(WorkerPool::new(codec, rules)),
             cores: Cores::of_this_machine(),
@@ -119,6 +135,31 @@ impl Ingest {
             identity,
         })
     }
+}
+
+/// Stores the EVM of the chain with its EIP-155 id: the node's, else that which ends its Cosmos id (`name_9001-1`).
+async fn note_evm_chain(
+    flavour: Flavour,
+    chain_id: &str,
+    node: &Node,
+    store: &dyn Store,
+) -> Result<(), Error> {
+    let known = meta::read::<EvmChain>(&*store.snapshot()?)?.unwrap_or_default();
+    let reported = match &node.evm {
+        Some(evm) if known.chain_id == 0 => evm.chain_id().await.ok(),
+        _ => None,
+    };
+    let named = || chain_id.rsplit_once('_')?.1.split('-').next()?.parse().ok();
+    let wanted =
+        if known.chain_id == 0 { reported.or_else(named).unwrap_or_default() } else { known.chain_id };
+    let wanted = EvmChain { flavour: flavour.name().to_owned(), chain_id: wanted };
+    if wanted == known {
+        return Ok(());
+    }
+    store::commit_rows::<Error>(store, store::Durability::Synced, |txn| {
+        meta::put(txn, &wanted);
+        Ok(())
+    })
 }
 
 /// Stores which features are off, for the processes that serve the database.

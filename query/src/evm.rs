@@ -169,7 +169,7 @@ impl EvmView<'_> {
     }
 
     fn chain(&self) -> EthChain<'_> {
-        EthChain::new(&self.indexer.identity.chain_id, &self.indexer.identity.prefix)
+        EthChain { id: self.indexer.evm_chain_id(), prefix: &self.indexer.identity.prefix }
     }
 
     /// The block at `height`; `None` above the head.

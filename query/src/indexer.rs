@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use chain::Vm;
+use chain::evm::transaction::EthChain;
 use schema::index::Index;
-use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
+use schema::meta::{BlockLane, CallLane, Disabled, EvmChain, Identity, RichLane};
 use schema::nft::Questions;
 use schema::payload::Codec;
 use schema::rich::has_account_tokens;
@@ -49,6 +50,8 @@ pub struct Build {
 pub struct Indexer {
     store: Arc<dyn Store>,
     pub(crate) identity: Identity,
+    /// Nothing on a minievm.
+    evm_chain: EvmChain,
     pub(crate) codec: Arc<Codec>,
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
@@ -69,7 +72,10 @@ impl Indexer {
     /// Opens the database in `store`. An error if it is empty or has another format.
     pub fn open(store: Arc<dyn Store>, build: Build, empty_cursor: EmptyCursor) -> Result<Self, Error> {
         let identity = schema::open::existing(&*store)?;
-        let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
+        let snapshot = store.snapshot()?;
+        let codec = Arc::new(Codec::load(&*snapshot)?);
+        let evm_chain = meta::read::<EvmChain>(&*snapshot)?.unwrap_or_default();
+        drop(snapshot);
         let slow = SlowReader::default();
         let feed =
             Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&codec), identity.clone(), slow, PAGE_BYTES));
@@ -78,6 +84,7 @@ impl Indexer {
         Ok(Self {
             store,
             identity,
+            evm_chain,
             codec,
             build,
             empty_cursor,
@@ -114,6 +121,12 @@ impl Indexer {
     /// The Cosmos id of the chain.
     pub fn chain_id(&self) -> &str {
         &self.identity.chain_id
+    }
+
+    /// The EIP-155 id of the chain: that which its node reports, on a minievm that which follows from the Cosmos id.
+    pub fn evm_chain_id(&self) -> u64 {
+        let reported = self.evm_chain.chain_id;
+        if reported == 0 { EthChain::new(self.chain_id(), self.prefix()).id } else { reported }
     }
 
     /// Prefix of the chain's bech32 addresses.

@@ -33,6 +33,7 @@ named! {
     Rewinds: "rewinds",
     Unconfirmed: "unconfirmed",
     Disabled: "disabled",
+    EvmChain: "evm_chain",
     WrittenIndexes: "written_indexes",
     ListedAccountTokens: "account_tokens",
 }
@@ -55,6 +56,17 @@ pub struct Identity {
     /// The first height that is or will be indexed.
     #[prost(uint64, tag = "5")]
     pub start_height: u64,
+}
+
+/// The EVM of a chain that is another than minievm's, as its node reported it when the database was created.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
+pub struct EvmChain {
+    /// `cosmos-evm` or `ethermint`.
+    #[prost(string, tag = "1")]
+    pub flavour: String,
+    /// Its EIP-155 id; 0 if the node has not told it.
+    #[prost(uint64, tag = "2")]
+    pub chain_id: u64,
 }
 
 /// Progress of the block lane. Written in the same commit as the rows of its last block.
@@ -194,11 +206,12 @@ pub struct ListedAccountTokens {
 
 /// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded
 /// from the digest and from the undo log.
-pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 6] {
+pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 7] {
     [
         key::<Rewinds>(),
         key::<Unconfirmed>(),
         key::<Disabled>(),
+        key::<EvmChain>(),
         key::<PendingReindex>(),
         key::<WrittenIndexes>(),
         key::<ListedAccountTokens>(),

@@ -267,6 +267,12 @@ impl TxResult<'_> {
 }
 
 impl<'a> Event<'a> {
+    /// An event with these values of one key.
+    pub(crate) fn of(kind: &'a str, key: &'a str, values: impl IntoIterator<Item = String>) -> Self {
+        let attribute = |value: String| Attribute { key: key.into(), value: value.into(), index: true };
+        Self { kind: kind.into(), attributes: values.into_iter().map(attribute).collect() }
+    }
+
     /// The value of the first attribute with this key.
     pub fn value(&self, key: &str) -> Option<&JsonText<'a>> {
         self.attributes.iter().find(|attribute| attribute.key == key).map(|attribute| &attribute.value)

@@ -8,11 +8,14 @@ pub mod abi;
 pub mod contract_created;
 pub(crate) mod data;
 pub mod dialect;
+pub(crate) mod envelope;
 pub mod erc20;
 pub(crate) mod eth_form;
 pub(crate) mod eth_record;
 pub mod eth_tx;
+pub(crate) mod ethereum_msg;
 pub mod fee_paid;
+pub mod flavour;
 pub mod header;
 pub(crate) mod log;
 pub mod log_filter;
@@ -84,6 +87,9 @@ pub struct Log<'a> {
     pub transaction_index: JsonText<'a>,
     /// As in the receipt.
     pub block_hash: JsonText<'a>,
+    /// The block's time in seconds, in hex; empty if the node prints none.
+    #[serde(skip_serializing_if = "JsonText::is_none")]
+    pub block_timestamp: JsonText<'a>,
     /// Position among the block's logs, counted from 0.
     pub log_index: JsonText<'a>,
     /// Always false on these chains.

@@ -28,6 +28,12 @@ const SECP256R1: &str = "/cosmos.crypto.secp256r1.PubKey";
 const ED25519: &str = "/cosmos.crypto.ed25519.PubKey";
 const MULTISIG: &str = "/cosmos.crypto.multisig.LegacyAminoPubKey";
 const ETH_SECP256K1: &str = "/initia.crypto.v1beta1.ethsecp256k1.PubKey";
+/// The same key in cosmos/evm, in ethermint and in Injective.
+const OTHER_ETH_SECP256K1: [&str; 3] = [
+    "/cosmos.evm.crypto.v1.ethsecp256k1.PubKey",
+    "/ethermint.crypto.v1.ethsecp256k1.PubKey",
+    "/injective.crypto.v1beta1.ethsecp256k1.PubKey",
+];
 const DERIVABLE: &str = "/initia.crypto.v1.derivable.PubKey";
 const FORWARDING: &str = "/noble.forwarding.v1.ForwardingPubKey";
 
@@ -51,7 +57,7 @@ pub fn key_address(type_url: &str, value: &[u8]) -> Option<Account> {
             let key = sized::<33>(key?)?;
             Account::from_bytes(&Ripemd160::digest(Sha256::digest(key)))
         }
-        ETH_SECP256K1 => eth_address(sized(key?)?),
+        _ if is_eth(type_url) => eth_address(sized(key?)?),
         ED25519 => Account::from_bytes(&Sha256::digest(sized::<32>(key?)?)[..20]),
         MULTISIG => Account::from_bytes(&Sha256::digest(amino(type_url, value, MAX_NESTING)?)[..20]),
         SECP256R1 => {
@@ -79,7 +85,7 @@ impl KeyCache {
 
     /// [`key_address`], from the cache if present.
     pub fn address(&mut self, type_url: &str, value: &[u8]) -> Option<Account> {
-        if type_url != ETH_SECP256K1 {
+        if !is_eth(type_url) {
             return key_address(type_url, value);
         }
         let key = sized(bytes_field(&fields(value)?, 1)?)?;
@@ -90,6 +96,11 @@ impl KeyCache {
         self.0.put(*key, address);
         Some(address)
     }
+}
+
+/// True for a key whose address is Ethereum's.
+fn is_eth(type_url: &str) -> bool {
+    type_url == ETH_SECP256K1 || OTHER_ETH_SECP256K1.contains(&type_url)
 }
 
 fn eth_address(key: &[u8; 33]) -> Option<Account> {

@@ -29,6 +29,11 @@ impl From<String> for JsonText<'_> {
 }
 
 impl JsonText<'_> {
+    /// True if there is no text.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Changes ASCII letters to lower case; copies a borrowed text only if it has others.
     pub(crate) fn make_ascii_lowercase(&mut self) {
         if self.bytes().any(|byte| byte.is_ascii_uppercase()) {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chain::evm::dialect::Dialect;
-use chain::evm::transaction::EthChain;
 use evm_rpc::{EvmRpc, Group};
 use futures_util::future::BoxFuture;
 use http::StatusCode;
@@ -222,7 +221,7 @@ impl Etherscan {
 
 /// The EIP-155 id of the chain.
 fn chain_id(index: &App<Indexer>) -> u64 {
-    EthChain::new(index.state().chain_id(), index.state().prefix()).id
+    index.state().evm_chain_id()
 }
 
 fn one_chain<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use ingest::derive::{self, BlockResponses, EvmResponse, Rendered, Retraced, Rules, WorkerPool};
 use pseudonyms::Pseudonyms;
 use replay::recording::Trace;
@@ -77,7 +78,8 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
     let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
     let descriptors = descriptors(&recording)?;
     let registry = Arc::new(proto::json::Registry::from_descriptors(&descriptors)?);
-    let rules = Rules { vm, prefix, registry, descriptors: [0; 32], verified: false };
+    let rules =
+        Rules { vm, flavour: Flavour::MiniEvm, prefix, registry, descriptors: [0; 32], verified: false };
     let workers = WorkerPool::new(Arc::clone(&codec), rules.clone());
     let plain = |payload: &Payload| -> Result<Vec<u8>> {
         let mut record = Vec::new();
@@ -102,7 +104,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
                 samples.extend(records.into_iter().map(|record| chunk[record].to_vec()));
             }
         }
-        let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash).collect();
+        let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash.into()).collect();
         let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
         let frames = workers
             .with(|worker| derive::frames(height.height, &hashes, Some(trace), &Retraced::new(), worker))??;

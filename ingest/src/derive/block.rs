@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 use bytes::Bytes;
-use chain::comet::proof::{self, Claims, Commitments, EvmChain, Executed, NamedReceipts, WrongReceipts};
+use chain::comet::proof::{
+    self, Claims, Commitments, EthereumBlock, EvmChain, Executed, NamedReceipts, WrongReceipts,
+};
 use chain::comet::{self, BlockResponse, ResultsResponse, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
@@ -89,11 +91,13 @@ pub fn block(
         proof::check_header(&block).map_err(|error| invalid(Part::Block)(&error))?;
         proof::check_txs(&block, &raw).map_err(|error| invalid(Part::Block)(&error))?;
     }
-    let results = comet::parse_results(answers.results).map_err(Failure::ask_again)?;
+    let mut results = comet::parse_results(answers.results).map_err(Failure::ask_again)?;
     comet::check_pair(&block, &results).map_err(Failure::ask_again)?;
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
-    cosmos.keeps_decoded = rules.verified || matches!(answers.evm, Some(EvmResponse::Block(_)));
+    let has_ethereum = rules.vm == Vm::Evm && rules.flavour.has_ethereum_messages();
+    cosmos.keeps_decoded =
+        rules.verified || has_ethereum || matches!(answers.evm, Some(EvmResponse::Block(_)));
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
         cosmos.add(index, raw, result, worker)?;
         yield_core();
@@ -101,14 +105,18 @@ pub fn block(
     if !cosmos.unrendered.is_empty() {
         return Err(Failure::Unrendered(cosmos.unrendered));
     }
-    let (evm_txs, evm_tx_records) = match &answers.evm {
-        Some(answer) => {
-            let receipts = cosmos.receipts(answer, &block.header.chain_id, &results.txs_results)?;
-            evm_txs(&receipts, worker).map_err(|error| invalid(Part::Receipts)(&error))?
-        }
-        None => (Vec::new(), Vec::new()),
+    let receipts = match &answers.evm {
+        _ if has_ethereum => cosmos.ethereum_receipts(&block, &results)?,
+        Some(answer) => cosmos.receipts(answer, &block.header.chain_id, &results.txs_results)?,
+        None => Vec::new(),
     };
+    let (evm_txs, evm_tx_records) =
+        evm_txs(&receipts, worker).map_err(|error| invalid(Part::Receipts)(&error))?;
+    drop(receipts);
     let claims = rules.verified.then(|| Claims::from_results(&results));
+    if has_ethereum {
+        proof::add_evm_events(&cosmos.decoded, &mut results);
+    }
     Ok(Block {
         height: block.header.height,
         hash: block.hash,
@@ -245,6 +253,17 @@ impl<'a> CosmosTxs<'a> {
     fn executed<'r>(&'r self, results: &'r [TxResult<'r>]) -> impl Iterator<Item = Executed<'r>> {
         let txs = self.txs.iter().zip(&self.decoded).zip(results);
         txs.map(|((tx, decoded), result)| Executed { hash: tx.hash, tx: decoded.as_ref(), result })
+    }
+
+    /// The receipts of the Ethereum transactions in the block's messages.
+    fn ethereum_receipts<'r>(
+        &'r self,
+        block: &BlockResponse<'_>,
+        results: &'r ResultsResponse<'r>,
+    ) -> Result<Vec<evm::Receipt<'r>>, Failure> {
+        let base_fee = proof::base_fee(results);
+        let of = EthereumBlock { height: self.height, hash: block.hash, base_fee };
+        proof::derive_ethereum_receipts(&of, self.executed(&results.txs_results)).map_err(Failure::ask_again)
     }
 
     /// The receipts of the block, in the form in which they are stored.

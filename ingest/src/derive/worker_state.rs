@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use chain::key::KeyCache;
 use proto::json::Registry;
 use schema::payload::{Codec, Encoder, Kind};
@@ -16,6 +17,8 @@ const REMEMBERED_KEYS: usize = 1 << 14;
 pub struct Rules {
     /// The chain's virtual machine.
     pub vm: Vm,
+    /// Its EVM, if it has one.
+    pub flavour: Flavour,
     /// Human-readable part of its account addresses, e.g. `init`.
     pub prefix: String,
     /// Its protobuf descriptors.

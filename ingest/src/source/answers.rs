@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use chain::Vm;
 use node::retry::Backoff;
 use node::{EndpointStatus, EvmBlock, Node, Origin, ReceiptFailures, Reply};
 
@@ -57,7 +56,8 @@ const SOON: Backoff =
 /// Requests answers from the endpoints of one chain.
 pub(super) struct AnswerSource<'a> {
     pub(super) node: &'a Node,
-    pub(super) vm: Vm,
+    /// True if the EVM's receipts are asked for: where they follow from the block and its results, they are not.
+    pub(super) asks_receipts: bool,
     pub(super) room: &'a Room,
 }
 
@@ -134,7 +134,7 @@ impl AnswerSource<'_> {
     }
 
     pub(super) fn has_receipts(&self) -> bool {
-        self.vm == Vm::Evm && self.node.evm.is_some()
+        self.asks_receipts && self.node.evm.is_some()
     }
 
     /// The receipts of `height`, if the chain has any.
@@ -149,7 +149,7 @@ impl AnswerSource<'_> {
         expects: usize,
     ) -> Result<Option<EvmRaw>, Error> {
         match &self.node.evm {
-            Some(evm) if self.vm == Vm::Evm => {
+            Some(evm) if self.asks_receipts => {
                 let failures = ReceiptFailures::default();
                 let request = || evm.receipts_or_block(height, expects, &failures);
                 let answer = retry_with(backoff, height, "receipts", request).await?;

@@ -89,7 +89,9 @@ impl BlockSource {
     }
 
     pub(super) fn answers(&self) -> AnswerSource<'_> {
-        AnswerSource { node: &self.tools.node, vm: self.vm, room: &self.tools.room }
+        let ethereum = self.tools.workers.rules().flavour.has_ethereum_messages();
+        let asks_receipts = self.vm == Vm::Evm && !ethereum;
+        AnswerSource { node: &self.tools.node, asks_receipts, room: &self.tools.room }
     }
 
     /// Derives `raw`, or the replies of other endpoints instead; its receipts have mismatched for `mismatching_for`.

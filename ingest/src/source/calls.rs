@@ -6,25 +6,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
+use chain::evm::Receipt;
+use chain::evm::flavour::Flavour;
 use node::{Evm, Kind};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use schema::internal_tx;
 use schema::payload::Codec;
 use schema::records;
-use serde::Deserialize;
 use store::{Message, Store};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::Tools;
-use crate::derive::{self, BlockFrames, Failure, Retraced};
+use crate::derive::{self, BlockFrames, Call, Failure, Retraced, Traced};
 use crate::lane::Source;
 use crate::meter::Event;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::{Error, Progress};
-
-/// The chain's first height cannot be traced: there is no state before it.
-const FIRST_TRACEABLE: u64 = 2;
 
 /// Failures to trace a block before its transactions are traced one by one, and to trace a transaction before it is
 /// indexed without frames.
@@ -85,16 +83,19 @@ impl Source for CallSource {
     async fn fetch(self: Arc<Self>, height: u64) -> Result<BlockFrames, Error> {
         let (store, codec) = (Arc::clone(&self.store), self.tools.workers.codec());
         // Reading and parsing records is CPU work, not for an async thread.
-        let expected = self.tools.derive(height, move |_, _| expected(&*store, &codec, height)).await??;
+        let work = move |_: &mut derive::WorkerState, rules: &derive::Rules| {
+            expected(&*store, &codec, rules.flavour, height)
+        };
+        let expected = self.tools.derive(height, work).await??;
         self.frames(height, expected.into()).await
     }
 }
 
 impl CallSource {
-    /// The call frames of `height`, whose EVM transactions have the hashes `expected`.
-    pub(crate) async fn frames(&self, height: u64, expected: Arc<[[u8; 32]]>) -> Result<BlockFrames, Error> {
-        let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= FIRST_TRACEABLE)
-        else {
+    /// The call frames of `height`, whose EVM transactions are `expected`.
+    pub(crate) async fn frames(&self, height: u64, expected: Arc<[Traced]>) -> Result<BlockFrames, Error> {
+        let first = self.tools.workers.rules().flavour.first_traceable();
+        let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= first) else {
             return Ok(BlockFrames {
                 height,
                 txs: Vec::new(),
@@ -184,7 +185,8 @@ impl CallSource {
     /// Whether the node traces each transaction of an indexed block now.
     pub(crate) async fn can_trace(&self, height: u64) -> Result<bool, Error> {
         let Some(evm) = &self.tools.node.evm else { return Ok(false) };
-        for hash in expected(&*self.store, &self.tools.workers.codec(), height)? {
+        let flavour = self.tools.workers.rules().flavour;
+        for Traced { hash, .. } in expected(&*self.store, &self.tools.workers.codec(), flavour, height)? {
             let tree = evm.trace_tx(hash).await;
             if !tree.is_ok_and(|tree| derive::is_readable(&hash, &tree).is_ok()) {
                 return Ok(false);
@@ -225,30 +227,29 @@ async fn trace_block(
     outcome
 }
 
-/// The EVM hashes of the indexed transactions at `height`, in order.
-fn expected(store: &dyn Store, codec: &Codec, height: u64) -> Result<Vec<[u8; 32]>, Error> {
+/// The indexed EVM transactions at `height`, in order.
+fn expected(store: &dyn Store, codec: &Codec, flavour: Flavour, height: u64) -> Result<Vec<Traced>, Error> {
     let snapshot = store.snapshot()?;
     let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
         return Err(Error::BlockMissing { height });
     };
     let seqs: Vec<u64> = (block.first_evm_tx..block.first_evm_tx + block.evm_txs).collect();
-    let mut hashes = Vec::with_capacity(seqs.len());
-    records::each::<EvmTxs>(&*snapshot, codec, &seqs, |record| hashes.push(hash_of(record)))?;
-    hashes.into_iter().collect::<Option<_>>().ok_or(Error::BlockMissing { height })
+    let mut all = Vec::with_capacity(seqs.len());
+    records::each::<EvmTxs>(&*snapshot, codec, &seqs, |record| all.push(traced(record, flavour)))?;
+    all.into_iter().collect::<Option<_>>().ok_or(Error::BlockMissing { height })
 }
 
-/// The EVM hash in a stored record.
-fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Record<'a> {
-        #[serde(borrow)]
-        transaction_hash: &'a str,
+/// The transaction in a stored record.
+fn traced(record: &[u8], flavour: Flavour) -> Option<Traced> {
+    let receipt: Receipt<'_> = serde_json::from_slice(record).ok()?;
+    let hash = receipt.hash().ok()?;
+    if flavour.wraps_traces() {
+        return Some(hash.into());
     }
-    let record: Record<'_> = serde_json::from_slice(record).ok()?;
-    let mut hash = [0; 32];
-    hex::decode_to_slice(record.transaction_hash.strip_prefix("0x")?, &mut hash).ok()?;
-    Some(hash)
+    let creates = receipt.to.is_empty();
+    let to = if creates { receipt.contract_address.unwrap_or_default() } else { receipt.to };
+    let (from, to) = (receipt.from.to_string(), to.to_string());
+    Some(Traced { hash, call: Some(Call { from, to, creates, succeeded: &*receipt.status == "0x1" }) })
 }
 
 /// True if the tracer failed on this request, not a proxy or the transport: it may do so every time.

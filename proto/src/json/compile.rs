@@ -143,6 +143,8 @@ fn text_kind(wire: FieldType, options: &FieldOptions) -> Kind {
     match (last(&options.customtype).as_str(), last(&options.casttype).as_str()) {
         ("math.Int" | "types.Int", _) => Kind::Integer,
         ("math.LegacyDec" | "math.Dec" | "types.Dec", _) => Kind::Decimal,
+        // The same name in cosmos/evm and in ethermint.
+        ("EthereumTx", _) => Kind::EthereumTx,
         (_, "bytes.HexBytes") => Kind::Hex,
         (_, cast) if cast == "json.RawMessage" || cast.ends_with("RawContractMessage") => Kind::Json,
         _ if wire == FieldType::String => Kind::Text,

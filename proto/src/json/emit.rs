@@ -264,6 +264,16 @@ impl<'e> Emitter<'e> {
                 write_hex(value.bytes, out);
                 Ok(())
             }
+            Kind::EthereumTx if value.bytes.is_empty() => {
+                out.extend_from_slice(b"null");
+                Ok(())
+            }
+            Kind::EthereumTx => {
+                out.extend_from_slice(b"\"0x");
+                out.extend(value.bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex_digit));
+                out.push(b'"');
+                Ok(())
+            }
             Kind::Group => Err("groups are not printed"),
             Kind::Json => write_compact(value.bytes, MAX_DEPTH - self.depth, out),
             Kind::Integer => write_integer(value.bytes, out),
@@ -290,6 +300,10 @@ impl<'e> Emitter<'e> {
     pub(crate) fn within_limit(&self) -> Result<(), Error> {
         if self.out.len() > self.limit { Err(Error::TooLarge { limit: MAX_JSON }) } else { Ok(()) }
     }
+}
+
+fn hex_digit(nibble: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(nibble & 15)]
 }
 
 fn malformed(message: &Message, reason: WireError) -> Error {

@@ -109,6 +109,8 @@ pub(crate) enum Kind {
     Bytes,
     /// Bytes as an upper-case hex string (CometBFT's `HexBytes`).
     Hex,
+    /// The bytes of an Ethereum transaction (`EthereumTx`): `0x` and lower-case hex, `null` for none.
+    EthereumTx,
     /// Bytes that are JSON themselves (`RawContractMessage`, `json.RawMessage`).
     Json,
     /// `cosmossdk.io/math.Int`: decimal digits on the wire.

@@ -105,10 +105,15 @@ impl EvmView<'_> {
         // The receipts of the block decide: a node shows one transaction as signed, as a stand-in, or not at all.
         let (place, mut found) = (seq.saturating_sub(block.first_tx), None);
         let low = place.saturating_sub(block.txs.saturating_sub(block.evm_txs));
-        let seqs = block.first_evm_tx + low..block.first_evm_tx + (place + 1).min(block.evm_txs);
+        let near = block.first_evm_tx + low..block.first_evm_tx + (place + 1).min(block.evm_txs);
+        // Where a transaction may hold several of Ethereum's, those after it are shifted.
+        let seqs = if block.evm_txs > low { near.start..block.first_evm_tx + block.evm_txs } else { near };
         self.each::<EvmTxs>(seqs, |seq, receipt| {
+            if found.is_some() {
+                return Ok(());
+            }
             let hash = parse(seq, receipt)?.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
-            if found.is_none() && self.rebuilt(&record, &hash).is_some() {
+            if self.rebuilt(&record, &hash).is_some() {
                 found = Some(hash);
             }
             Ok(())
@@ -147,11 +152,12 @@ impl EvmView<'_> {
         })?;
         let (mut out, mut next) = (vec![b'['], 0);
         self.each::<Txs>(block.first_tx..block.first_tx + block.txs, |_, record| {
-            let Some(receipt) = receipts.get(next) else { return Ok(()) };
-            let seq = block.first_evm_tx + next as u64;
-            let receipt = parse(seq, receipt)?;
-            let hash = receipt.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
-            if let Some(tx) = self.rebuilt(record, &hash) {
+            // A transaction may hold several of Ethereum's.
+            while let Some(receipt) = receipts.get(next) {
+                let seq = block.first_evm_tx + next as u64;
+                let receipt = parse(seq, receipt)?;
+                let hash = receipt.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
+                let Some(tx) = self.rebuilt(record, &hash) else { break };
                 if next > 0 {
                     out.push(b',');
                 }
@@ -211,14 +217,14 @@ impl EvmView<'_> {
         for &seq in seqs {
             let (found, at) = self.with_tx_from(block, seq, self.record::<EvmTxs>(seq)?, next)?;
             all.push(found);
-            next = at + 1;
+            next = at;
         }
         Ok(all)
     }
 
-    /// The transaction of the receipt `seq` of a block, with its sequence, which is `from` or later. Each transaction has at most
-    /// one receipt, in the same order, so its place among the Cosmos transactions is not before its place among the receipts, and
-    /// after it by the surplus at most.
+    /// The transaction of the receipt `seq` of a block, with the sequence of its Cosmos transaction, which is `from` or later. Where
+    /// each transaction has at most one receipt, in the same order, its place among the Cosmos transactions is not before its place
+    /// among the receipts, and after it by the surplus at most; where one has several, it may be anywhere.
     fn with_tx_from(
         &self,
         block: &Block,
@@ -229,7 +235,10 @@ impl EvmView<'_> {
         let hash = parse(seq, &receipt)?.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
         let first = block.first_tx + seq.saturating_sub(block.first_evm_tx);
         let surplus = block.txs.saturating_sub(block.evm_txs);
-        for cosmos in first.max(from)..=first.saturating_add(surplus) {
+        let end = block.first_tx + block.txs;
+        let near = first.max(from).min(end)..first.saturating_add(surplus + 1).min(end);
+        let others = (from..near.start).rev().chain(near.end..end);
+        for cosmos in near.clone().chain(others) {
             let record = self.record::<Txs>(cosmos)?;
             if let Some(tx) = self.rebuilt(&record, &hash) {
                 return Ok((Found { receipt, tx }, cosmos));

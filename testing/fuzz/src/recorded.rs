@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chain::evm::flavour::Flavour;
 use ingest::derive::{Rules, WorkerPool};
 use proto::json::Registry;
 use replay::Recording;
@@ -48,6 +49,7 @@ impl Chain {
         let recording = Recording::open(&testkit::recording(name)).unwrap();
         let rules = Rules {
             vm: recording.summary().vm.parse().unwrap(),
+            flavour: Flavour::MiniEvm,
             prefix: prefix(&recording),
             registry: Arc::new(Registry::from_descriptors(&descriptors(&recording)).unwrap()),
             descriptors: [0; 32],

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use chain::evm::trace;
-use ingest::derive::{self, Failure, Retraced, WorkerState};
+use ingest::derive::{self, Failure, Retraced, Traced, WorkerState};
 use replay::recording::Trace;
 use serde_json::Value;
 
@@ -61,8 +61,8 @@ static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
 
 fn block(chain: &Chain, answer: &[u8], worker: &mut WorkerState) -> bool {
     let Ok(traces) = trace::parse_traces(answer) else { return false };
-    let expected: Vec<[u8; 32]> = traces.iter().map(|trace| trace.hash).collect();
-    let one_more = [&expected[..], &[[0; 32]]].concat();
+    let expected: Vec<Traced> = traces.iter().map(|trace| trace.hash.into()).collect();
+    let one_more = [&expected[..], &[[0; 32].into()]].concat();
     let one_more = derive::frames(7, &one_more, Some(answer), &Retraced::new(), worker);
     assert!(matches!(one_more, Err(Failure::AskAgain(_))), "a block has one trace for each transaction");
     let mut retraced = Retraced::new();

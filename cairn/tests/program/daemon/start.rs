@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::support::{Cairn, Played, digest, get, refused, until};
+use serde_json::{Value, json};
+
+use crate::support::{Cairn, Played, digest, get, post, refused, until};
 
 /// Flags without those of some settings.
 fn without<'a>(flags: &[&'a str], settings: &[&str]) -> Vec<&'a str> {
@@ -97,36 +99,50 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
 }
 
 #[test]
-fn an_evm_that_is_not_minievms_is_called_unknown_and_indexed_as_far_as_it_is_understood() {
+fn a_chain_with_cosmos_evm_is_indexed_with_verified_receipts_and_all_calls_and_served_as_its_node_serves_it()
+{
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
     let played = Played::start("cosmos-evm", &[]);
-    let flags = played.flags("run", &data);
-    let message_type = "/cosmos.evm.vm.v1.MsgEthereumTx";
-    for (settings, key) in
-        [(&[][..], "`verify` is `hashes`"), (&[("--verify", "off")], "`internal_txs` is `true`")]
-    {
-        let (code, message) = refused(&with(&flags, settings));
-        assert!(code == 2 && message.contains(key) && message.contains(message_type), "{code} {message}");
-    }
-    let mut cairn = Cairn::start(&with(&flags, &[("--verify", "off"), ("--internal-txs", "false")]));
-    let unknown = cairn.logged(
-        "the EVM of this chain is not minievm's: its internal transactions, NFTs and holders are not indexed",
-    );
-    assert_eq!(unknown["message_type"], message_type);
+    // The recording has no replies of contracts about balances.
+    let data = dir.path().join("data");
+    let flags = with(&played.flags("run", &data), &[("--rich-list", "false")]);
+    let mut cairn = Cairn::start(&[&flags[..], &["--evm-listen", "127.0.0.1:0"]].concat());
+    let ours = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
-    until("all blocks", || (get(&format!("{url}/status")).1["height"] == 330).then_some(()));
+    until("all blocks and calls", || {
+        let status = get(&format!("{url}/status")).1;
+        (status["height"] == 330 && status["internal_tx_height"] == 330).then_some(())
+    });
+    let ask = |url: &str, method: &str, params: Value| -> Value {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        post(&format!("{}/", url.trim_end_matches('/')), &request).1["result"].clone()
+    };
+    let node = *played.services().last().unwrap();
+    assert_eq!(ask(&ours, "eth_chainId", json!([])), "0x232d");
+    let mut receipts = 0;
+    for height in 1..=330 {
+        let height = format!("{height:#x}");
+        let recorded = ask(node, "eth_getBlockReceipts", json!([height]));
+        assert_eq!(ask(&ours, "eth_getBlockReceipts", json!([height])), recorded, "{height}");
+        for (index, receipt) in recorded.as_array().unwrap().iter().enumerate() {
+            receipts += 1;
+            let tx = ask(&ours, "eth_getTransactionByHash", json!([receipt["transactionHash"]]));
+            for member in ["blockHash", "blockNumber", "from", "to", "type"] {
+                assert_eq!(tx[member], receipt[member], "{member} of {tx}");
+            }
+            assert_eq!((&tx["gasPrice"], &tx["chainId"]), (&receipt["effectiveGasPrice"], &json!("0x232d")));
+            assert_eq!(tx["transactionIndex"], format!("{index:#x}"));
+        }
+    }
+    assert_eq!(receipts, 493);
     cairn.signal("TERM");
     let log = cairn.everything();
-    assert!(!log.contains("false answer"), "{log}");
+    assert!(!log.contains("false answer") && !log.contains("receipts derived"), "{log}");
 
-    // Its Cosmos transactions alone.
+    // Its Cosmos transactions alone are refused: the chain has an EVM.
     let other = dir.path().join("none");
-    let mut cairn =
-        Cairn::start(&with(&played.flags("ingest", &other), &[("--vm", "none"), ("--json-rpc", "")]));
-    cairn.logged("caught up");
-    cairn.signal("TERM");
-    assert_eq!((cairn.ended().0, crate::support::height(&other)), (Some(0), 330));
+    let (code, message) = refused(&with(&played.flags("run", &other), &[("--vm", "none")]));
+    assert!(code == 2 && message.contains("`vm` is `none`, and the node has `evm`"), "{code} {message}");
 }
 
 #[test]

@@ -70,6 +70,58 @@ impl<'d> DataLog<'d> {
     }
 }
 
+/// The response to an Ethereum transaction of cosmos/evm or ethermint: all of its outcome.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct EthereumResponse<'d> {
+    /// The logs; their `data` is bytes, not text.
+    pub(crate) logs: Vec<DataLog<'d>>,
+    /// True if the EVM failed: its error is in the response.
+    pub(crate) failed: bool,
+    pub(crate) gas_used: u64,
+    /// The block's time in seconds; 0 where nodes do not report it.
+    pub(crate) block_time: u64,
+}
+
+/// Their types.
+const ETHEREUM: [&[u8]; 2] =
+    [b"/cosmos.evm.vm.v1.MsgEthereumTxResponse", b"/ethermint.evm.v1.MsgEthereumTxResponse"];
+
+impl<'d> EthereumResponse<'d> {
+    /// The responses in result data, in the order of their messages.
+    pub(crate) fn read_all(data: &'d [u8]) -> Vec<Self> {
+        let any = |any: &'d [u8]| {
+            let any = fields(any)?;
+            let is_one = bytes_field(&any, 1).is_some_and(|url| ETHEREUM.contains(&url));
+            is_one.then(|| Self::read(bytes_field(&any, 2).unwrap_or_default()))
+        };
+        let all: Vec<_> = repeated(data, 2).filter_map(any).collect();
+        if !all.is_empty() {
+            return all;
+        }
+        // Before cosmos-sdk 0.46, with the type of the message instead of its response's.
+        let old = |message: &'d [u8]| {
+            let message = fields(message)?;
+            let is_one = bytes_field(&message, 1).is_some_and(|kind| kind.ends_with(b".MsgEthereumTx"));
+            is_one.then(|| Self::read(bytes_field(&message, 2).unwrap_or_default()))
+        };
+        repeated(data, 1).filter_map(old).collect()
+    }
+
+    fn read(response: &'d [u8]) -> Self {
+        let mut read = Self::default();
+        for (number, value) in fields(response).unwrap_or_default() {
+            match (number, value) {
+                (2, Value::Bytes(log)) => read.logs.push(DataLog::read(log)),
+                (4, Value::Bytes(error)) => read.failed = !error.is_empty(),
+                (5, Value::Varint(gas)) => read.gas_used = gas,
+                (8, Value::Varint(time)) => read.block_time = time,
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
 fn repeated(message: &[u8], wanted: u32) -> impl Iterator<Item = &[u8]> {
     let found = fields(message).unwrap_or_default().into_iter();
     found.filter_map(move |(number, value)| match value {

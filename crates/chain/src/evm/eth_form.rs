@@ -51,7 +51,7 @@ pub(crate) struct EthForm {
 pub(crate) type Access = ([u8; 20], Vec<[u8; 32]>);
 
 /// An authorization of EIP-7702.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authorization {
     pub(crate) chain_id: U256,
     pub(crate) address: [u8; 20],

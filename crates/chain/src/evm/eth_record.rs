@@ -2,11 +2,13 @@
 //!
 //! Nothing here decides whether a node shows the transaction: the caller compares the hash.
 
+use alloy::primitives::keccak256;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::envelope::Envelope;
 use super::eth_form::{Access, Authorization, EthForm, address};
 use super::eth_tx::Memo;
 use super::log::bytes;
@@ -26,6 +28,17 @@ impl<'a> EthRecord<'a> {
     pub(crate) fn read(record: &'a [u8]) -> Option<Self> {
         let Record { txhash, tx } = serde_json::from_slice(record).ok()?;
         Some(Self { hash: parse_hash(&txhash).ok()??, tx })
+    }
+
+    /// The transaction `hash` in a message of cosmos/evm or ethermint, with its sender; `None` if there is none.
+    pub(crate) fn envelope(&self, hash: &Hash) -> Option<Envelope> {
+        self.tx.body.messages.iter().find_map(|message| {
+            // Most messages are others: a search is cheaper than parsing.
+            memchr::memmem::find(message.get().as_bytes(), b".MsgEthereumTx\"")?;
+            let message: EthereumMessage<'_> = serde_json::from_str(message.get()).ok()?;
+            let raw = hex::decode(message.raw.strip_prefix("0x")?).ok()?;
+            (keccak256(&raw).0 == *hash).then(|| Envelope::read(&raw)).flatten()
+        })
     }
 
     /// The transaction, if the record has all of its fields.
@@ -139,6 +152,13 @@ impl AccessTuple<'_> {
         let keys = self.storage_keys.iter().map(|key| bytes(key)).collect::<Option<_>>()?;
         Some((bytes(&self.address)?, keys))
     }
+}
+
+/// The member of `MsgEthereumTx` that has the transaction.
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct EthereumMessage<'a> {
+    raw: JsonText<'a>,
 }
 
 /// An authorization of EIP-7702 (`minievm.evm.v1.SetCodeAuthorization`).

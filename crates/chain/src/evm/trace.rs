@@ -1,7 +1,7 @@
 //! EVM internal transactions: the call trees of `debug_traceBlockByNumber`, flattened, and the JSON made of them.
 //!
-//! Frames are numbered depth-first in pre-order from the synthetic frame 0 that MiniEVM puts around every
-//! transaction. Call trees nest up to a thousand deep, beyond the recursion limit of serde, so a loop reads the tree
+//! Frames are numbered depth-first in pre-order: on a minievm from the synthetic frame 0 that it puts around every
+//! transaction, elsewhere from the transaction's own call. Call trees nest up to a thousand deep, beyond the recursion limit of serde, so a loop reads the tree
 //! member by member, in time and memory linear in the answer. Texts are borrowed from the answer.
 
 use serde::Deserialize;
@@ -103,8 +103,14 @@ pub enum Error {
 
 /// Reads the `result` of `debug_traceBlockByNumber` with the call tracer.
 pub fn parse_traces(answer: &[u8]) -> Result<Vec<TxTrace<'_>>, Error> {
+    parse_traces_of(answer, &[])
+}
+
+/// The same for the transactions with these hashes: a trace that names none is of the transaction in its place.
+pub fn parse_traces_of<'a>(answer: &'a [u8], hashes: &[Hash]) -> Result<Vec<TxTrace<'a>>, Error> {
     let entries: Option<Vec<Entry<'_>>> = serde_json::from_slice(answer).map_err(Error::Shape)?;
-    entries.ok_or(Error::NotReady)?.into_iter().map(trace).collect()
+    let places = hashes.iter().map(Some).chain(std::iter::repeat(None));
+    entries.ok_or(Error::NotReady)?.into_iter().zip(places).map(trace).collect()
 }
 
 /// Reads one call tree: the `result` of `debug_traceTransaction`, or of one entry of a block's traces.
@@ -132,8 +138,14 @@ impl Frame<'_> {
 /// Appends the JSON of an internal transaction, with the members of the deployed server in its order.
 ///
 /// Quantities are shown as bytes, so with an even number of digits, and as `0x` if absent. The output of frame 0 is
-/// never shown, as on the deployed server.
+/// never shown, as on the deployed server: it is that of minievm's own frame.
 pub fn write_internal_tx(out: &mut Vec<u8>, height: u64, hash: &Hash, frame: &Frame<'_>) {
+    let output = if frame.index == 0 { "" } else { &*frame.output };
+    write_call(out, height, hash, frame, output);
+}
+
+/// The same with this output.
+pub fn write_call(out: &mut Vec<u8>, height: u64, hash: &Hash, frame: &Frame<'_>, output: &str) {
     out.extend_from_slice(br#"{"height":"#);
     push_number(out, height);
     out.extend_from_slice(br#","hash":"0x"#);
@@ -146,7 +158,7 @@ pub fn write_internal_tx(out: &mut Vec<u8>, height: u64, hash: &Hash, frame: &Fr
     push_address(out, r#","from":"#, &frame.from);
     push_address(out, r#","to":"#, &frame.to);
     push_bytes(out, r#","input":"#, &frame.input);
-    push_bytes(out, r#","output":"#, if frame.index == 0 { "" } else { &frame.output });
+    push_bytes(out, r#","output":"#, output);
     push_bytes(out, r#","value":"#, &frame.value);
     push_bytes(out, r#","gas":"#, &frame.gas);
     push_bytes(out, r#","gasUsed":"#, &frame.gas_used);
@@ -156,13 +168,16 @@ pub fn write_internal_tx(out: &mut Vec<u8>, height: u64, hash: &Hash, frame: &Fr
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Entry<'a> {
+    #[serde(default)]
     tx_hash: JsonText<'a>,
     result: Option<&'a RawValue>,
     error: Option<JsonText<'a>>,
 }
 
-fn trace(entry: Entry<'_>) -> Result<TxTrace<'_>, Error> {
-    let Ok(Some(hash)) = parse_hash(&entry.tx_hash) else {
+fn trace<'a>((entry, place): (Entry<'a>, Option<&Hash>)) -> Result<TxTrace<'a>, Error> {
+    let named = parse_hash(&entry.tx_hash).ok().flatten();
+    let by_place = place.copied().filter(|_| entry.tx_hash.is_empty());
+    let Some(hash) = named.or(by_place) else {
         return Err(Error::BadHash { text: entry.tx_hash.to_string() });
     };
     let error = entry.error.filter(|error| !error.is_empty());

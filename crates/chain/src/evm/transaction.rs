@@ -6,6 +6,7 @@ use alloy::hex;
 use serde::Serialize;
 
 use super::dialect::Dialect;
+use super::envelope::Envelope;
 use super::eth_form::{Authorization, EthForm, ethereum_chain_id, scaled, stand_in, stand_in_hash};
 use super::eth_record::EthRecord;
 use super::{Receipt, hex_quantity};
@@ -45,6 +46,8 @@ pub struct EthTransaction {
 enum Kind {
     /// With its value in wei.
     Signed(Box<EthForm>, U256),
+    /// As its sender signed it.
+    Envelope(Box<Envelope>),
     /// An empty transaction with the hash of the Cosmos transaction as its input.
     StandIn,
 }
@@ -66,6 +69,8 @@ pub struct Summary<'a> {
     pub to: Option<[u8; 20]>,
     /// False for what a node shows in place of a transaction.
     pub is_signed: bool,
+    /// True if its frames begin with its own call, which on a minievm is within others.
+    pub is_root: bool,
 }
 
 impl EthTransaction {
@@ -75,6 +80,10 @@ impl EthTransaction {
         let record = EthRecord::read(record)?;
         if stand_in_hash(&record.hash) == *hash {
             return Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::StandIn });
+        }
+        if let Some(envelope) = record.envelope(hash) {
+            let chain_id = envelope.chain_id.unwrap_or(chain.id);
+            return Some(Self { chain_id, cosmos: record.hash, kind: Kind::Envelope(Box::new(envelope)) });
         }
         let form = record.form(chain.prefix)?;
         if !form.has_hash(chain.id, hash, decimals) {
@@ -101,6 +110,17 @@ impl EthTransaction {
                 input: &form.input,
                 to: form.to,
                 is_signed: true,
+                is_root: false,
+            },
+            Kind::Envelope(envelope) => Summary {
+                nonce: envelope.nonce,
+                value: envelope.value,
+                gas_limit: envelope.gas_limit,
+                gas_price: envelope.fee_cap,
+                input: &envelope.input,
+                to: envelope.to,
+                is_signed: true,
+                is_root: true,
             },
         }
     }
@@ -109,6 +129,7 @@ impl EthTransaction {
     pub fn raw(&self, dialect: Dialect) -> Vec<u8> {
         match &self.kind {
             Kind::StandIn => stand_in(&self.cosmos),
+            Kind::Envelope(envelope) => envelope.raw.clone(),
             Kind::Signed(form, value) => {
                 let shows = dialect == Dialect::Fixed;
                 form.encoded_with(self.chain_id, value, if shows { &form.authorizations } else { &[] })
@@ -129,18 +150,19 @@ impl EthTransaction {
         };
         let (form, value) = match &self.kind {
             Kind::Signed(form, value) => (form, value),
+            Kind::Envelope(envelope) => return write_envelope(out, envelope, receipt, common),
             Kind::StandIn => {
                 let zero = || hex_quantity(0);
                 let json = Json {
                     gas: zero(),
                     gas_price: zero(),
-                    max_fee_per_gas: zero(),
-                    max_priority_fee_per_gas: zero(),
+                    max_fee_per_gas: Some(zero()),
+                    max_priority_fee_per_gas: Some(zero()),
                     input: hex::encode_prefixed(self.cosmos),
                     nonce: zero(),
                     value: zero(),
                     kind: zero(),
-                    chain_id: hex_quantity(if fixed { self.chain_id } else { NO_CHAIN }),
+                    chain_id: Some(hex_quantity(if fixed { self.chain_id } else { NO_CHAIN })),
                     v: zero(),
                     r: zero(),
                     s: zero(),
@@ -152,16 +174,13 @@ impl EthTransaction {
         let legacy = form.kind == 0;
         let v = hex_quantity(form.v(self.chain_id));
         let tip = if matches!(form.kind, 2 | 4) { form.tip_cap } else { form.fee_cap };
-        let access = form.access_list.iter().map(|(address, keys)| Access {
-            address: hex::encode_prefixed(address),
-            storage_keys: keys.iter().map(hex::encode_prefixed).collect(),
-        });
+        let access = form.access_list.iter().map(Access::of);
         let authorizations = form.authorizations.iter().map(Authorized::of);
         let json = Json {
             gas: hex_quantity(form.gas_limit),
             gas_price: quantity(&form.fee_cap),
-            max_fee_per_gas: quantity(&form.fee_cap),
-            max_priority_fee_per_gas: quantity(&tip),
+            max_fee_per_gas: Some(quantity(&form.fee_cap)),
+            max_priority_fee_per_gas: Some(quantity(&tip)),
             input: hex::encode_prefixed(&form.input),
             nonce: hex_quantity(form.nonce),
             to: form.to.map(hex::encode_prefixed),
@@ -169,7 +188,7 @@ impl EthTransaction {
             kind: hex_quantity(u64::from(form.kind)),
             access_list: (!legacy).then(|| access.collect()),
             authorization_list: (fixed && form.kind == 4).then(|| authorizations.collect()),
-            chain_id: hex_quantity(self.chain_id),
+            chain_id: Some(hex_quantity(self.chain_id)),
             y_parity: (!legacy).then(|| v.clone()),
             v,
             r: quantity(&form.r()),
@@ -178,6 +197,33 @@ impl EthTransaction {
         };
         json::push(out, &json);
     }
+}
+
+/// Appends the JSON of a transaction as its sender signed it, in the form of go-ethereum.
+fn write_envelope(out: &mut Vec<u8>, envelope: &Envelope, receipt: &Receipt<'_>, common: Json<'_>) {
+    let (typed, dynamic) = (envelope.kind != 0, envelope.kind >= 2);
+    let price = if dynamic { receipt.effective_gas_price.clone() } else { quantity(&envelope.fee_cap) };
+    let json = Json {
+        gas: hex_quantity(envelope.gas_limit),
+        gas_price: price,
+        max_fee_per_gas: dynamic.then(|| quantity(&envelope.fee_cap)),
+        max_priority_fee_per_gas: dynamic.then(|| quantity(&envelope.tip_cap)),
+        input: hex::encode_prefixed(&envelope.input),
+        nonce: hex_quantity(envelope.nonce),
+        to: envelope.to.map(hex::encode_prefixed),
+        value: quantity(&envelope.value),
+        kind: hex_quantity(u64::from(envelope.kind)),
+        access_list: typed.then(|| envelope.access_list.iter().map(Access::of).collect()),
+        authorization_list: (envelope.kind == 4)
+            .then(|| envelope.authorizations.iter().map(Authorized::of).collect()),
+        chain_id: envelope.chain_id.map(hex_quantity),
+        y_parity: typed.then(|| quantity(&envelope.v)),
+        v: quantity(&envelope.v),
+        r: quantity(&envelope.r),
+        s: quantity(&envelope.s),
+        ..common
+    };
+    json::push(out, &json);
 }
 
 fn quantity(number: &U256) -> JsonText<'static> {
@@ -193,8 +239,10 @@ struct Json<'a> {
     from: &'a str,
     gas: JsonText<'a>,
     gas_price: JsonText<'a>,
-    max_fee_per_gas: JsonText<'a>,
-    max_priority_fee_per_gas: JsonText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_fee_per_gas: Option<JsonText<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_priority_fee_per_gas: Option<JsonText<'a>>,
     hash: &'a str,
     input: String,
     nonce: JsonText<'a>,
@@ -207,7 +255,8 @@ struct Json<'a> {
     access_list: Option<Vec<Access>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     authorization_list: Option<Vec<Authorized>>,
-    chain_id: JsonText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain_id: Option<JsonText<'a>>,
     v: JsonText<'a>,
     r: JsonText<'a>,
     s: JsonText<'a>,
@@ -220,6 +269,13 @@ struct Json<'a> {
 struct Access {
     address: String,
     storage_keys: Vec<String>,
+}
+
+impl Access {
+    fn of((address, keys): &super::eth_form::Access) -> Self {
+        let storage_keys = keys.iter().map(hex::encode_prefixed).collect();
+        Self { address: hex::encode_prefixed(address), storage_keys }
+    }
 }
 
 /// An authorization in the form of go-ethereum; a node omits them.

@@ -7,6 +7,7 @@
 mod addresses;
 mod comet_answers;
 mod erc20_events;
+mod ethereum_receipts;
 mod evm_answers;
 mod goldens;
 mod header_proofs;

@@ -336,7 +336,7 @@ fn parse(seq: u64, record: &[u8]) -> Result<Frame<'_>, Error> {
 
 /// The place of the transaction's own call among its frames: see the head of this file.
 fn root(frames: &[Frame<'_>], tx: &Summary<'_>, sender: &str) -> Option<usize> {
-    if !tx.is_signed {
+    if !tx.is_signed || tx.is_root {
         return (!frames.is_empty()).then_some(0);
     }
     let to = tx.to.map(|to| format!("0x{}", hex::encode(to)));

@@ -181,7 +181,7 @@ impl EvmView<'_> {
 fn shown<'f>(frames: &'f [Frame], found: &Found, which: Frames) -> Result<Vec<Shown<'f>>, Error> {
     let tx = found.tx.summary();
     let is_stand_in = !tx.is_signed;
-    let root = if is_stand_in {
+    let root = if is_stand_in || tx.is_root {
         0
     } else {
         match own_call(frames, &parse(0, &found.receipt)?, tx.input) {

@@ -20,11 +20,16 @@
 //! another endpoint than the receipts; [`Bound`] counts both.
 //!
 //! `blockHash` is not recomputed, only compared among all receipts.
+//!
+//! Chains with another EVM than minievm's have other rules, in `ethereum`.
 
 use thiserror::Error;
 
+mod ethereum;
 mod logs;
 mod members;
+
+pub use self::ethereum::{EthereumBlock, add_evm_events, base_fee, derive_ethereum_receipts};
 
 use self::members::{Numbering, Place};
 use crate::comet::TxResult;
@@ -121,6 +126,29 @@ pub enum WrongReceipts {
         tx: String,
         /// The position of the log in the data, from 0.
         log: usize,
+    },
+    /// A message holds no Ethereum transaction of a known type.
+    #[error("block {height}: an Ethereum transaction in {tx} has a type that is unknown: update cairn")]
+    Envelope {
+        /// Height of the block.
+        height: u64,
+        /// The Cosmos hash.
+        tx: String,
+    },
+    /// The result data of a transaction has more or fewer responses than it has Ethereum transactions.
+    #[error(
+        "block {height}: the result data of {tx} has {responses} responses to {messages} Ethereum transactions: ask \
+         another endpoint"
+    )]
+    Responses {
+        /// Height of the block.
+        height: u64,
+        /// The Cosmos hash.
+        tx: String,
+        /// The responses.
+        responses: usize,
+        /// The Ethereum transactions.
+        messages: usize,
     },
     /// A log in an event cannot be decoded.
     #[error(
