@@ -51,7 +51,7 @@ impl Call {
             return Some(format!("from {} where the transaction is from {}", root.from, self.from));
         }
         // A failed creation may have no address.
-        if !root.to.eq_ignore_ascii_case(&self.to) && !(self.creates && root.to.is_empty()) {
+        if !(root.to.eq_ignore_ascii_case(&self.to) || self.creates && root.to.is_empty()) {
             return Some(format!("to {} where the transaction is to {}", root.to, self.to));
         }
         if root.kind.starts_with("CREATE") != self.creates {

@@ -160,6 +160,8 @@ impl Encoder<'_> {
                 return Some(false);
             }
             Kind::Hex => out.extend_from_slice(&unhex(&text_of::<String>(json)?)?),
+            Kind::EthereumTx if json == "null" => {}
+            Kind::EthereumTx => out.extend_from_slice(&unhex(text_of::<String>(json)?.strip_prefix("0x")?)?),
             Kind::Json => out.extend_from_slice(json.as_bytes()),
             Kind::Time => {
                 timestamp(json, out)?;

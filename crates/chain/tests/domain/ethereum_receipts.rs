@@ -92,7 +92,7 @@ fn several_ethereum_transactions_in_one_cosmos_transaction_have_a_receipt_each()
     let data: Vec<u8> = results.txs_results.iter().flat_map(|result| result.data_bytes().unwrap()).collect();
     let data: JsonText<'_> = base64(&data).into();
     let whole = TxResult { data: Some(data), gas_used: 1, ..TxResult::default() };
-    assert_eq!(block.receipts(&[whole.clone()]).unwrap(), recorded(&line));
+    assert_eq!(block.receipts(std::slice::from_ref(&whole)).unwrap(), recorded(&line));
     // A transaction without a result is an error, not a receipt.
     let missing = TxResult { data: results.txs_results[0].data.clone(), ..whole };
     let error = block.receipts(&[missing]).unwrap_err();
