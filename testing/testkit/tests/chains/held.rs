@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chain::movement::denom_of_contract;
 use chain::{Account, U256};
 use ingest::{Config, Ingest};
 use query::Indexer;
@@ -287,7 +288,7 @@ async fn an_account_of_more_tokens_than_a_request_looks_at_is_listed_by_pages() 
         Ok(())
     })
     .unwrap();
-    expected.extend(sent.map(|contract| format!("evm/{}", hex::encode_upper(contract))));
+    expected.extend(sent.map(|contract| denom_of_contract(&contract)));
 
     for order in ["", "&pagination.reverse=false"] {
         let (mut found, mut more) = (Vec::new(), order.to_owned());
