@@ -107,10 +107,10 @@ impl<'a> TxParts<'a> {
             data => format!("\"{}\"", STANDARD.encode(data)),
         };
         let events = self.events.strip_prefix(br#","events":"#)?.strip_suffix(b"}")?;
-        let TxResult { codespace, code, raw_log, info, gas_wanted, gas_used, .. } = result;
+        let TxResult { codespace, code, log, info, gas_wanted, gas_used, .. } = result;
         let (hash, height) = (std::str::from_utf8(self.hash).ok()?, std::str::from_utf8(self.height).ok()?);
         let head = format!(
-            r#"{{"hash":"{hash}","height":"{height}","index":{index},"tx_result":{{"code":{code},"data":{data},"log":{raw_log},"info":{info},"gas_wanted":{gas_wanted},"gas_used":{gas_used},"events":"#
+            r#"{{"hash":"{hash}","height":"{height}","index":{index},"tx_result":{{"code":{code},"data":{data},"log":{log},"info":{info},"gas_wanted":{gas_wanted},"gas_used":{gas_used},"events":"#
         );
         out.extend_from_slice(head.as_bytes());
         out.extend_from_slice(events);
@@ -160,8 +160,8 @@ struct TxResult<'a> {
     codespace: &'a RawValue,
     code: u32,
     data: &'a str,
-    #[serde(borrow)]
-    raw_log: &'a RawValue,
+    #[serde(borrow, rename = "raw_log")]
+    log: &'a RawValue,
     #[serde(borrow)]
     info: &'a RawValue,
     #[serde(borrow)]
