@@ -150,13 +150,13 @@ fn charts(blocks: &[Block], activity: &Activity) -> Markup {
         (of_blocks("Block time", &|of| as_f64(of.block_time), &seconds))
         (of_blocks("Transactions per block", &|of| as_f64(of.tx_count.try_into().unwrap_or(i64::MAX)), &whole))
         (of_blocks("Gas used per block", &|of| of.gas_used.parse().unwrap_or_default(), &whole))
-        (of_periods("Transactions per hour", "hours", &activity.hours, 5..16))
-        (of_periods("Transactions per day", "days", &activity.days, 0..10))
+        (of_periods("Transactions per hour", &activity.hours, 5..16))
+        (of_periods("Transactions per day", &activity.days, 0..10))
     }
 }
 
 /// A chart of periods, whose times are named by the part `named` of `2026-03-14 09:26`.
-fn of_periods(title: &str, unit: &str, periods: &[Period], named: Range<usize>) -> Markup {
+fn of_periods(title: &str, periods: &[Period], named: Range<usize>) -> Markup {
     let name = |of: &Period| {
         let time = Timestamp::from_unix_nanos(of.from).seconds().replace('T', " ");
         time.get(named.clone()).unwrap_or_default().to_owned()
@@ -169,8 +169,8 @@ fn of_periods(title: &str, unit: &str, periods: &[Period], named: Range<usize>) 
     let drawn: Vec<_> = periods.iter().map(|of| Bar { value: txs(of), label: says(of) }).collect();
     let top = count(periods.iter().map(|of| of.txs).max().unwrap_or_default());
     let sum = count(periods.iter().map(|of| of.txs).sum::<u64>());
-    let summary = format!("{sum} in the last {} {unit}", periods.len());
     let end = |of: Option<&Period>| of.map(name).unwrap_or_default();
+    let summary = format!("{sum} since {} UTC", end(periods.first()));
     let axes = Axes { top, ends: [end(periods.first()), end(periods.last())] };
     html! {
         section.card {
