@@ -71,7 +71,7 @@ impl Headers {
     }
 }
 
-/// Advances all of `writers` at the same time, each by commits until [`TURN`] is over: no two indexes share a row.
+/// Advances all of `writers` at the same time, each by commits for some milliseconds: no two indexes share a row.
 pub fn advance_all(writers: &mut [Writer], store: &dyn Store, to: u64) -> Vec<Result<Rest, Error>> {
     let end = Instant::now() + TURN;
     std::thread::scope(|scope| {
