@@ -275,14 +275,18 @@ pub(super) fn held_tokens(
     text: &str,
 ) -> Result<Vec<Token>, HttpError> {
     let mut known = Vec::new();
-    for token in named_tokens(indexer, snapshot, text)?.into_iter().filter(ledger::has_balances) {
+    for token in named_tokens(indexer, snapshot, text)? {
         if is_known(snapshot, &token).map_err(HttpError::internal)? {
             known.push(token);
         }
     }
+    let is_nft = !known.is_empty();
+    known.retain(ledger::has_balances);
     if known.is_empty() {
+        let reason =
+            if is_nft { "NFTs have no balances" } else { "no movement and no balance of it is indexed" };
         return Err(HttpError::not_found(format!(
-            "[NOT_FOUND] token not found: {} (no movement and no balance of it is indexed)",
+            "[NOT_FOUND] token not found: {} ({reason})",
             params::shown(text)
         )));
     }

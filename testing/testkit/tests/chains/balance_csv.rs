@@ -114,6 +114,13 @@ async fn what_is_not_indexed_is_not_found_and_never_shown_as_nothing() {
             assert!(error.message().contains("token not found: nothing"), "{}", error.message());
         }
     }
+    let app = app("evm-scenario").await;
+    let (account, _) = busiest(&app);
+    let collection = "0xa3c1690099b8db2b564fdcc3b79ffe9c4252d6bb";
+    let target = format!("/indexer/ledger/v1/balances/by_account/{account}?token={collection}");
+    let error = app.read(&target).err().unwrap();
+    assert_eq!(error.status().as_u16(), 404);
+    assert!(error.message().contains("NFTs have no balances"), "{}", error.message());
 }
 
 #[tokio::test(flavor = "multi_thread")]
