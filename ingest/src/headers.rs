@@ -76,6 +76,9 @@ impl HeaderSource {
                 return Ok(());
             }
         }
+        // Those that were sent may not be written yet.
+        let before = store::table::read::<EvmBlocks>(&*self.store.snapshot()?, &(next - 1))?;
+        let mut parent = before.and_then(|Message(row)| <[u8; 32]>::try_from(row.hash).ok());
         loop {
             let Ok(target) =
                 blocks.wait_for(|blocks| blocks.height >= next).await.map(|blocks| blocks.height)
@@ -85,7 +88,7 @@ impl HeaderSource {
             let to = target.min(next + AT_ONCE - 1);
             let requests = futures_util::stream::iter(next..=to).map(|height| self.header(evm, height));
             let headers: Vec<Header> = requests.buffered(REQUESTS).try_collect().await?;
-            self.check_parents(next, &headers)?;
+            parent = check_parents(next, &headers, parent);
             let headers = Fetched::Headers(Headers { first: next, headers });
             if self.found.send(headers).await.is_err() {
                 return Ok(());
@@ -138,19 +141,17 @@ impl HeaderSource {
         }
         Ok(parsed)
     }
+}
 
-    /// Reports headers that do not name the one before: the node has computed its EVM index anew between them.
-    fn check_parents(&self, first: u64, headers: &[Header]) -> Result<(), Error> {
-        let before = store::table::read::<EvmBlocks>(&*self.store.snapshot()?, &(first - 1))?;
-        let mut parent = before.and_then(|Message(row)| <[u8; 32]>::try_from(row.hash).ok());
-        for (height, header) in (first..).zip(headers) {
-            if let Some(parent) = parent.filter(|parent| *parent != header.parent) {
-                report_break(height, "the EVM header names another parent", &header.parent, &parent);
-            }
-            parent = Some(header.hash);
+/// Reports headers that do not name the one before: the node has computed its EVM index anew between them. Returns the hash of the last.
+fn check_parents(first: u64, headers: &[Header], mut parent: Option<[u8; 32]>) -> Option<[u8; 32]> {
+    for (height, header) in (first..).zip(headers) {
+        if let Some(parent) = parent.filter(|parent| *parent != header.parent) {
+            report_break(height, "the EVM header names another parent", &header.parent, &parent);
         }
-        Ok(())
+        parent = Some(header.hash);
     }
+    parent
 }
 
 fn report_break(height: u64, reason: &str, found: &[u8; 32], expected: &[u8; 32]) {
