@@ -69,11 +69,11 @@ async fn a_header_that_names_another_parent_is_counted_and_rolls_nothing_back() 
         let mut breaks = lines.filter(|line| {
             line["message"] == "EVM headers do not follow from each other: the node has rebuilt its EVM index"
         });
-        let said = breaks.next().expect("a line about the break");
-        assert_eq!((&said["height"], breaks.next()), (&json!(HEIGHT + 1), None), "{said}");
+        let logged = breaks.next().expect("a line about the break");
+        assert_eq!((&logged["height"], breaks.next()), (&json!(HEIGHT + 1), None), "{logged}");
         let plain = |hash: &Value| hash.as_str().unwrap().trim_start_matches("0x").to_lowercase();
-        assert_eq!((plain(&one["hash"]), &one["gasUsed"]), (plain(&said["expected"]), &json!("0x1")));
-        assert_eq!(plain(&next["parentHash"]), plain(&said["found"]));
+        assert_eq!((plain(&one["hash"]), &one["gasUsed"]), (plain(&logged["expected"]), &json!("0x1")));
+        assert_eq!(plain(&next["parentHash"]), plain(&logged["found"]));
         assert_ne!(one["hash"], next["parentHash"]);
     })
     .await

@@ -23,7 +23,7 @@ pub struct EthereumBlock {
     pub height: u64,
     /// The hash of its `CometBFT` header, which is its Ethereum hash as well.
     pub hash: Hash,
-    /// The price of gas below what goes to nobody; `None` without a fee market.
+    /// The base fee (EIP-1559) of a unit of gas; `None` without a fee market.
     pub base_fee: Option<U256>,
 }
 
