@@ -38,15 +38,19 @@ pub(crate) fn print(store: &Arc<RocksStore>) -> Result<()> {
     rows.push(measure(&mut client, "eth_getLogs, up to 10,000 logs", &drawn.many)?);
     let mut client = Client::connect(api.address())?;
     for (case, path) in [
+        (
+            "account's balance of a token at a height",
+            "ledger/v1/balances/by_account/{account}?height={height}&token={token}",
+        ),
         ("account's balances at a height", "ledger/v1/balances/by_account/{account}?height={height}"),
         ("account's transfers, 100", "ledger/v1/transfers/by_account/{account}?pagination.limit=100"),
         ("account's transactions, 100", "tx/v1/txs/by_account/{account}?pagination.limit=100"),
     ] {
-        let target = |(account, height): &(String, u64)| {
-            let path = path.replace("{account}", account).replace("{height}", &height.to_string());
-            get(&format!("/indexer/{path}"))
+        let target = |Party { account, token, height }: &Party| {
+            let path = path.replace("{account}", account).replace("{token}", token);
+            get(&format!("/indexer/{}", path.replace("{height}", &height.to_string())))
         };
-        let requests: Vec<_> = drawn.accounts.iter().map(target).collect();
+        let requests: Vec<_> = drawn.parties.iter().map(target).collect();
         rows.push(measure(&mut client, case, &requests)?);
     }
     table(&["request", "requests", "p50 ms", "p99 ms", "most ms", "kB"], &rows);
@@ -75,8 +79,14 @@ fn measure(client: &mut Client, case: &str, requests: &[Vec<u8>]) -> Result<Vec<
 struct Drawn {
     few: Vec<Vec<u8>>,
     many: Vec<Vec<u8>>,
-    /// Accounts in logs, with a height.
-    accounts: Vec<(String, u64)>,
+    parties: Vec<Party>,
+}
+
+/// An account in a log, with the contract and the height of the log.
+struct Party {
+    account: String,
+    token: String,
+    height: u64,
 }
 
 impl Drawn {
@@ -84,7 +94,7 @@ impl Drawn {
         let head = call(client, "eth_blockNumber", &json!([]))?;
         let head = u64::from_str_radix(head.as_str().unwrap_or_default().trim_start_matches("0x"), 16)?;
         let mut pick = Pick::seeded(7);
-        let mut drawn = Self { few: Vec::new(), many: Vec::new(), accounts: Vec::new() };
+        let mut drawn = Self { few: Vec::new(), many: Vec::new(), parties: Vec::new() };
         for _ in 0..20 * REQUESTS {
             if drawn.few.len() == REQUESTS {
                 break;
@@ -92,9 +102,17 @@ impl Drawn {
             let at = 1 + pick.below(head);
             let logs = logs(client, &json!({ "fromBlock": hex(at), "toBlock": hex(at) }))?;
             let log = logs.get(usize::try_from(pick.below(logs.len() as u64))?);
-            let Some(topics) = log.and_then(|log| log["topics"].as_array()) else { continue };
+            let Some((topics, token)) =
+                log.and_then(|log| log["topics"].as_array().zip(log["address"].as_str()))
+            else {
+                continue;
+            };
             let Some(party) = topics.get(2).and_then(Value::as_str) else { continue };
-            drawn.accounts.push((format!("0x{}", party.get(26..).unwrap_or_default()), at));
+            let account = format!("0x{}", party.get(26..).unwrap_or_default());
+            // A log about an NFT has a topic more, and NFTs have no balances.
+            if topics.len() == 3 {
+                drawn.parties.push(Party { account, token: token.to_owned(), height: at });
+            }
             let filter =
                 json!({ "fromBlock": "0x1", "toBlock": "latest", "topics": [topics[0], null, party] });
             let found = self::logs(client, &filter).map_or(0, |logs| logs.len());
@@ -114,7 +132,7 @@ impl Drawn {
             let filter = json!({ "fromBlock": hex(from), "toBlock": to });
             drawn.many.push(request("eth_getLogs", &json!([filter])));
         }
-        drawn.accounts.truncate(REQUESTS);
+        drawn.parties.truncate(REQUESTS);
         Ok(drawn)
     }
 }
