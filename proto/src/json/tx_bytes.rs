@@ -159,9 +159,12 @@ impl Encoder<'_> {
                 out.extend_from_slice(&STANDARD.decode(text_of::<String>(json)?).ok()?);
                 return Some(false);
             }
-            Kind::Hex => out.extend_from_slice(&unhex(&text_of::<String>(json)?)?),
+            Kind::Hex => out.extend_from_slice(&hex::decode(text_of::<String>(json)?).ok()?),
             Kind::EthereumTx if json == "null" => {}
-            Kind::EthereumTx => out.extend_from_slice(&unhex(text_of::<String>(json)?.strip_prefix("0x")?)?),
+            Kind::EthereumTx => {
+                let text = text_of::<String>(json)?;
+                out.extend_from_slice(&hex::decode(text.strip_prefix("0x")?).ok()?);
+            }
             Kind::Json => out.extend_from_slice(json.as_bytes()),
             Kind::Time => {
                 timestamp(json, out)?;
@@ -266,10 +269,4 @@ fn write_pair(seconds: i64, nanos: i64, out: &mut Vec<u8>) {
             encode_varint(value.cast_unsigned(), out);
         }
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    text.len().is_multiple_of(2).then_some(())?;
-    text.as_bytes().chunks(2).map(byte).collect()
 }
