@@ -49,7 +49,7 @@ impl<'a> Records<'a> {
     ) -> Result<(), HttpError> {
         let mut tokens = BTreeMap::new();
         for numbers in numbers.chunks(AT_ONCE) {
-            let placed = movements(self.snapshot, numbers)?;
+            let placed = ledger::movements(self.snapshot, numbers).map_err(HttpError::internal)?;
             let sources = self.sources(&placed)?;
             for (number, placed) in numbers.iter().zip(&placed) {
                 let record = self.transfer(&sources, &mut tokens, (*number, placed))?;
@@ -67,21 +67,6 @@ impl<'a> Records<'a> {
             page.record(&serde_json::to_vec(record).map_err(HttpError::internal)?)
         })
     }
-}
-
-/// The movements with these numbers, in their order.
-pub(crate) fn movements(snapshot: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<PlacedMovement>, HttpError> {
-    let firsts: Vec<u64> =
-        numbers.iter().map(|number| ledger::row_of(*number)).collect::<BTreeSet<_>>().into_iter().collect();
-    let read = store::table::read_many::<Movements>(snapshot, &firsts).map_err(HttpError::internal)?;
-    let rows: BTreeMap<u64, Option<MovementRow>> = firsts.into_iter().zip(read).collect();
-    let of = |number: &u64| {
-        let first = ledger::row_of(*number);
-        let row = rows.get(&first).and_then(Option::as_ref);
-        let at = usize::try_from(number - first).unwrap_or(usize::MAX);
-        row.and_then(|row| row.0.get(at)).cloned().ok_or_else(|| missing(Movements::SPEC, *number))
-    };
-    numbers.iter().map(of).collect()
 }
 
 /// What the movements of a page are part of.

@@ -171,6 +171,24 @@ pub fn position(snapshot: &dyn Snapshot, len: u64, height: u64, place: Place) ->
     Ok(len.min(low * ROW))
 }
 
+/// The movements with these numbers, in their order.
+pub fn movements(snapshot: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<PlacedMovement>, Error> {
+    let mut firsts: Vec<u64> = numbers.iter().map(|number| row_of(*number)).collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    let keys: Vec<_> = firsts.iter().map(Key::to_bytes).collect();
+    let rows = snapshot.multi_get(Movements::SPEC, &keys)?;
+    let of = |number: &u64| {
+        let first = row_of(*number);
+        let row = firsts.binary_search(&first).ok().and_then(|at| rows.get(at)?.as_deref());
+        let row = row.ok_or_else(|| damaged::<Movements>(first, "the row is missing"))?;
+        MovementRow::nth(row, number - first).ok_or_else(|| {
+            damaged::<Movements>(first, &format!("it has no movement {number} that can be read"))
+        })
+    };
+    numbers.iter().map(of).collect()
+}
+
 /// The row that begins with the movement `first`.
 pub fn read_row(snapshot: &dyn Snapshot, first: u64) -> Result<MovementRow, Error> {
     let row = store::table::read::<Movements>(snapshot, &first)?;

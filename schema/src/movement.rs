@@ -114,6 +114,16 @@ pub struct PlacedMovement {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MovementRow(pub Vec<PlacedMovement>);
 
+impl MovementRow {
+    /// The movement at `at` of a stored row. Those after it are not read.
+    pub fn nth(mut row: &[u8], at: u64) -> Option<PlacedMovement> {
+        for _ in 0..at {
+            take_placed(&mut row)?;
+        }
+        take_placed(&mut row)
+    }
+}
+
 impl Value for MovementRow {
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.iter().for_each(|placed| put(placed, out));

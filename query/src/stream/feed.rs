@@ -14,7 +14,7 @@ use lru::LruCache;
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use schema::index::State;
-use schema::ledger::LEDGER;
+use schema::ledger::{self, LEDGER};
 use schema::meta::Identity;
 use schema::payload::Codec;
 use schema::tx::Txs;
@@ -30,7 +30,7 @@ use super::rows::{Filter, Kind};
 use crate::array::Array;
 use crate::cursor::{Cursor, Start};
 use crate::page::{Direction, PageRequest, page};
-use crate::transfer_record::{self, Records};
+use crate::transfer_record::Records;
 use crate::{msg_sets, record};
 
 /// Interval of polls. A poll reads two rows.
@@ -224,7 +224,7 @@ impl Feed {
         snapshot: &dyn Snapshot,
     ) -> Result<(bool, usize), HttpError> {
         if filter.kind == Kind::Transfers {
-            let placed = transfer_record::movements(snapshot, &[row])?;
+            let placed = ledger::movements(snapshot, &[row]).map_err(HttpError::internal)?;
             return Ok((placed.iter().all(|placed| filter.movements.tested.passes(&placed.movement)), 0));
         }
         // A larger row ends the stream, whatever it has.
@@ -344,7 +344,7 @@ fn height_of(
     head: &Head,
 ) -> Result<u64, HttpError> {
     if kind == Kind::Transfers {
-        let placed = transfer_record::movements(snapshot, &[row])?;
+        let placed = ledger::movements(snapshot, &[row]).map_err(HttpError::internal)?;
         return Ok(placed.first().map_or(from, |placed| placed.height));
     }
     let begins_by =

@@ -21,7 +21,7 @@ use crate::movement_params;
 use crate::page::{Page, page};
 use crate::page_writer::PageWriter;
 use crate::params::{self, Paging};
-use crate::transfer_record::{self, Records};
+use crate::transfer_record::Records;
 
 /// Bytes of a row of movements, about.
 const ROW: u64 = 1 << 10;
@@ -108,7 +108,7 @@ impl<'a> Request<'a> {
         }
         filtered_page(array, request, |numbers| {
             lane::spend(ROW * numbers.len() as u64)?;
-            let placed = transfer_record::movements(self.snapshot(), numbers)?;
+            let placed = ledger::movements(self.snapshot(), numbers).map_err(HttpError::internal)?;
             Ok(placed.iter().map(|placed| self.filter.passes(&placed.movement)).collect())
         })
     }
