@@ -1,5 +1,6 @@
 //! Check of a token's supply: balances are not negative, so if those of the known holders add up to the total supply,
-//! there is no other holder; otherwise the list of holders is incomplete, or the contract counts its supply in another way.
+//! there is no other holder. If they are less, the list of holders is incomplete; if they are more, one of them is wrong, or the
+//! contract counts its supply in another way: in either case movements do not explain the token.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -31,20 +32,27 @@ pub(super) fn check(store: &dyn Store, contract: &Address, supply: U256, height:
     })?;
     drop(snapshot);
     let complete = held == Some(supply);
+    let exceeds = held.is_none_or(|held| held > supply);
     store::commit_rows::<Error>(store, store::Durability::Buffered, |txn| {
         let Some(Message(mut token)) = txn.get::<Erc20s>(contract)? else { return Ok(()) };
-        if token.complete == complete {
+        let drifts = exceeds && !token.drifting;
+        if token.complete == complete && !drifts {
             return Ok(());
         }
         token.complete = complete;
+        token.drifting |= exceeds;
         let mut before = UndoBuilder::default();
         put_token(contract, &token, &mut before, txn)?;
+        let (contract, held) =
+            (hex(contract), held.map_or_else(|| "over 2^256".to_owned(), |held| held.to_string()));
         if complete {
-            tracing::info!(contract = hex(contract), %supply, height, "all holders of a token are known");
+            tracing::info!(contract, %supply, height, "all holders of a token are known");
+        } else if drifts {
+            Event::Drift.count();
+            tracing::warn!(contract, held, %supply, height, "token drifts: its holders have more than its supply");
         } else {
             Event::Incomplete.count();
-            let held = held.map_or_else(|| "more than 256 bits".to_owned(), |held| held.to_string());
-            tracing::warn!(contract = hex(contract), held, %supply, height, "token is incomplete: holders are unknown");
+            tracing::warn!(contract, held, %supply, height, "token is incomplete: holders are unknown");
         }
         Ok(rich::put_undo(txn, height..=height, before)?)
     })?;
