@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use chain::movement::Token;
 use chain::{Account, U256};
-use schema::balances::{TokenHolders, TokenStates};
+use schema::balances::{BALANCES, TokenHolders, TokenStates};
 use schema::keys::AccountKey;
 use schema::known_balance::{self, Known};
-use schema::ledger::{self, Change, History, Holder};
+use schema::ledger::{History, Holder};
 use schema::meta::{self, RichLane};
 use schema::movement::TokenKey;
 use schema::rich::{Address, Erc20s, Holders};
@@ -22,7 +22,7 @@ use web::reply::Reply;
 use super::ListRequest;
 use super::balance::BALANCE_BYTES;
 use super::ledger::range::{after_block, height};
-use super::ledger::{TAG, TOKEN, named_tokens};
+use super::ledger::{TAG, TOKEN, held_tokens};
 use crate::array::Array;
 use crate::array::map_rows::MapRows;
 use crate::array::set::{InMemory, Set};
@@ -78,10 +78,17 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let (height, time) = after_block(&request.view, wanted.or(is_current.then_some(at_lane)))?;
     let snapshot = request.snapshot();
     let text = call.text("token");
-    let unknown = || HttpError::not_found(format!("[NOT_FOUND] token not found: {}", params::shown(text)));
-    let token =
-        named_tokens(indexer, snapshot, text)?.into_iter().find(ledger::has_balances).ok_or_else(unknown)?;
-    let is_incomplete = is_incomplete(snapshot, &token)?.ok_or_else(unknown)?;
+    // There is at least one.
+    let token = held_tokens(indexer, snapshot, text)?.swap_remove(0);
+    if !matches!(token, Token::Erc20(_)) {
+        request.view.require(&BALANCES)?;
+    }
+    let is_incomplete = is_incomplete(snapshot, &token)?.ok_or_else(|| {
+        let text = params::shown(text);
+        HttpError::not_found(format!(
+            "[NOT_FOUND] the holders of {text} are not known: movements do not explain its supply"
+        ))
+    })?;
     let further = |is_incomplete: bool| {
         let incomplete = if is_incomplete { r#","incomplete":true"# } else { "" };
         format!(r#","height":"{height}","timestamp":"{time}"{incomplete}"#)
@@ -201,11 +208,10 @@ fn held_at(
     let (mut held, mut some_unknown) = (BTreeMap::new(), false);
     for account in accounts {
         let history = History::of(snapshot, token, Holder(Some(account))).map_err(HttpError::internal)?;
-        let change = history.until(height).map_err(HttpError::internal)?;
+        let last = history.until(height).map_err(HttpError::internal)?;
         let known = Known::of(snapshot, token, account, &history).map_err(HttpError::internal)?;
-        let change = change.map_or_else(Change::default, |(_, change)| change);
         some_unknown |= known.is_none_or(|known| !known.is_exact());
-        match known.and_then(|known| known.after(change)) {
+        match known.and_then(|known| known.at(height, last)) {
             Some(amount) if amount.is_zero() => {}
             Some(amount) => {
                 held.insert(account, amount);
