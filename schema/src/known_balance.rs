@@ -12,6 +12,9 @@ use crate::meta::{self, RichLane};
 use crate::movement::TokenKey;
 use crate::rich::{self, Address, Balances, Erc20s};
 
+/// Where contracts of an EVM chain send what they destroy.
+const ZERO: Address = [0; 20];
+
 /// A balance that is known at one height, and so at each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
@@ -19,6 +22,8 @@ pub struct Known {
     base: U256,
     /// False if they do not: the token changes balances without movements, or its contract tells none.
     is_exact: bool,
+    /// Without a movement it is not known before this block: 0, or the one where a token that drifts was asked about.
+    from: u64,
 }
 
 impl Known {
@@ -29,13 +34,16 @@ impl Known {
         account: Account,
         history: &History<'_>,
     ) -> Result<Option<Self>, Error> {
-        if let Token::Erc20(contract) = token {
-            // Movements to the zero address destroy the amount, though a contract may keep it there.
-            let account = Address::try_from(account.as_bytes()).ok().filter(|account| *account != [0; 20]);
-            return account
-                .map_or(Ok(None), |account| Self::of_contract(snapshot, contract, &account, history));
-        }
-        Ok(balances::base(snapshot, token, account)?.map(|(base, is_exact)| Self { base, is_exact }))
+        let Token::Erc20(contract) = token else {
+            let Some((base, is_exact)) = balances::base(snapshot, token, account)? else { return Ok(None) };
+            let is_drifting = !is_exact && balances::is_drifting(snapshot, token)?;
+            let lane: Option<RichLane> = if is_drifting { meta::read(snapshot)? } else { None };
+            return Ok(Some(Self { base, is_exact, from: lane.unwrap_or_default().height }));
+        };
+        let Ok(address) = Address::try_from(account.as_bytes()) else { return Ok(None) };
+        let known = Self::of_contract(snapshot, contract, &address, history)?;
+        // What a contract itself sends to the zero address is logged as destroyed, though the contract may keep it there.
+        Ok(known.filter(|known| address != ZERO || known.base.is_zero()))
     }
 
     /// The rich list knows it at its height.
@@ -53,11 +61,18 @@ impl Known {
         let change = history.until(lane.height)?.map_or_else(Change::default, |(_, change)| change);
         let base = change.taken_from(held);
         let is_drifting = state.drifting || balances::is_drifting(snapshot, &Token::Erc20(*contract))?;
-        Ok(Some(Self { base, is_exact: !is_drifting && !state.silent && !is_negative(base) }))
+        let is_exact = !is_drifting && !state.silent && !is_negative(base);
+        Ok(Some(Self { base, is_exact, from: if is_drifting { lane.height } else { 0 } }))
     }
 
-    /// The balance after a change since the first block; `None` if it would be negative.
-    pub fn after(&self, change: Change) -> Option<U256> {
+    /// The balance after the block `height`, up to which this was the last change ([`History::until`]); `None` if it is not known,
+    /// or would be negative.
+    pub fn at(&self, height: u64, last: Option<(u64, Change)>) -> Option<U256> {
+        let change = match last {
+            Some((_, change)) => change,
+            None if height < self.from => return None,
+            None => Change::default(),
+        };
         change.amount_after(self.base)
     }
 
@@ -65,6 +80,16 @@ impl Known {
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
+}
+
+/// True if the contract keeps other amounts at the zero address than movements tell: some of what they call destroyed, or less than
+/// was sent there.
+pub(crate) fn is_kept_at_zero(snapshot: &dyn Snapshot, contract: &Address) -> Result<bool, Error> {
+    let lane: RichLane = meta::read(snapshot)?.unwrap_or_default();
+    let held = rich::balance(snapshot, contract, &ZERO)?.map_or(U256::ZERO, U256::from_be_bytes);
+    let history = History::of(snapshot, &Token::Erc20(*contract), Holder(Some(ZERO.into())))?;
+    let change = history.until(lane.height)?.map_or_else(Change::default, |(_, change)| change);
+    Ok(!change.taken_from(held).is_zero())
 }
 
 /// The accounts that may have held some of `token` at some height, each once: those of its movements, then those that hold some

@@ -11,10 +11,11 @@ use store::{Message, Snapshot};
 
 use crate::Error;
 use crate::balances::{self, TokenState, TokenStates};
-use crate::ledger::{self, LEDGER};
+use crate::known_balance::is_kept_at_zero;
+use crate::ledger::{self, LEDGER, is_negative};
 use crate::meta::{self, RichLane};
 use crate::movement::TokenKey;
-use crate::rich::{self, Erc20s};
+use crate::rich::Erc20s;
 use crate::supply::{SupplyReplies, outside};
 
 /// What is known of a token.
@@ -81,20 +82,19 @@ impl KnownToken {
                 state.map(|state| balances::sum_of_bases(&state))
             }
         };
-        let is_unsteady = self.is_drifting || is_kept_at_zero(snapshot, token)?;
+        let is_unsteady = match token {
+            _ if self.is_drifting => true,
+            Token::Erc20(contract) => is_kept_at_zero(snapshot, contract)?,
+            _ => false,
+        };
         let at = if is_unsteady { checked.filter(|checked| *checked <= height) } else { Some(height) };
         let amount = match (base, at) {
             (Some(base), Some(at)) => Some(base.wrapping_sub(outside(snapshot, token, at)?)),
             _ => None,
         };
-        Ok(Supply { amount, checked })
+        // Less than 0: it has changed without movements since.
+        Ok(Supply { amount: amount.filter(|amount| !is_negative(*amount)), checked })
     }
-}
-
-/// True if the contract keeps what is sent to the zero address, which its logs do not tell from what is burned.
-fn is_kept_at_zero(snapshot: &dyn Snapshot, token: &Token) -> Result<bool, Error> {
-    let Token::Erc20(contract) = token else { return Ok(false) };
-    Ok(rich::balance(snapshot, contract, &[0; 20])?.is_some_and(|amount| amount != [0; 32]))
 }
 
 fn state(snapshot: &dyn Snapshot, token: &Token) -> Result<TokenState, Error> {

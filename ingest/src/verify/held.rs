@@ -98,9 +98,9 @@ fn samples(snapshot: &dyn Snapshot, report: &mut Report) -> Result<Vec<Sample>, 
         }
         let height = state.from + RandomState::new().hash_one(&key) % (state.height - state.from + 1);
         let history = History::of(snapshot, &token, Holder(Some(account)))?;
-        let change = history.until(height)?.unwrap_or_default().1;
+        let last = history.until(height)?;
         let known = Known::of(snapshot, &token, account, &history)?.filter(Known::is_exact);
-        match known.and_then(|known| known.after(change)) {
+        match known.and_then(|known| known.at(height, last)) {
             Some(amount) => {
                 let denom = denom_in_bank(snapshot, &token)?;
                 samples.push(Sample { key, token, denom, account, height, amount });

@@ -217,10 +217,10 @@ impl Held {
     fn of(view: &View<'_>, token: &Token, account: Account, height: u64) -> Result<Self, HttpError> {
         let history =
             History::of(view.snapshot(), token, Holder(Some(account))).map_err(HttpError::internal)?;
-        let (last_height, change) = history.until(height).map_err(HttpError::internal)?.unwrap_or_default();
+        let last = history.until(height).map_err(HttpError::internal)?;
         let known = Known::of(view.snapshot(), token, account, &history).map_err(HttpError::internal)?;
-        let amount = known.and_then(|known| known.after(change)).map(|amount| amount.to_string());
+        let amount = known.and_then(|known| known.at(height, last)).map(|amount| amount.to_string());
         let is_exact = amount.is_some() && known.is_some_and(|known| known.is_exact());
-        Ok(Self { amount, is_exact, last_height })
+        Ok(Self { amount, is_exact, last_height: last.map_or(0, |(height, _)| height) })
     }
 }

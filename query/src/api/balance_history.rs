@@ -209,7 +209,8 @@ impl<'a> Of<'a> {
         let mut records = Vec::with_capacity(rows.len());
         for (height, after) in changes.into_iter().skip(skipped) {
             let time = block::at(self.view, height)?.map_or(0, |block| block.time);
-            let amount = self.known.and_then(|known| known.after(after)).map(|amount| amount.to_string());
+            let amount = self.known.and_then(|known| known.at(height, Some((height, after))));
+            let amount = amount.map(|amount| amount.to_string());
             records.push(BalanceChange {
                 height,
                 timestamp: Timestamp::from_unix_nanos(time).nanos(),

@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use chain::U256;
 use chain::movement::Token;
 use schema::known_balance::{Known, ever_held};
-use schema::ledger::{self, Change, History, Holder, LEDGER};
+use schema::ledger::{self, History, Holder, LEDGER};
 use schema::meta::{self, BlockLane, Identity};
 use serde_json::json;
 use store::Snapshot;
@@ -63,9 +63,9 @@ impl<'a> Holders<'a> {
         for account in ever_held(self.snapshot, &self.token) {
             let account = account?;
             let history = History::of(self.snapshot, &self.token, Holder(Some(account)))?;
-            let change = history.until(self.height)?.map_or_else(Change::default, |(_, change)| change);
+            let last = history.until(self.height)?;
             let known = Known::of(self.snapshot, &self.token, account, &history)?;
-            let amount = known.and_then(|known| known.after(change));
+            let amount = known.and_then(|known| known.at(self.height, last));
             if amount != Some(U256::ZERO) {
                 let is_exact = amount.is_some() && known.is_some_and(|known| known.is_exact());
                 let line = json!({
