@@ -68,7 +68,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         "/cosmos/base/tendermint/v1beta1/node_info",
         "The chain's id, as a node gives it; the rest describes this program.",
         &[],
-        node_info::get,
+        |indexer, _| Ok(node_info::get(indexer)),
     ),
 ];
 

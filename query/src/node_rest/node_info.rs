@@ -2,8 +2,6 @@
 
 use schemars::JsonSchema;
 use serde_json::json;
-use web::call::Call;
-use web::http_error::HttpError;
 use web::reply::Reply;
 
 use crate::indexer::Indexer;
@@ -17,8 +15,8 @@ pub(super) struct GetNodeInfoResponse {
     application_version: serde_json::Value,
 }
 
-/// The handler. Members about a node that this program is not are empty.
-pub(super) fn get(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
+/// The response. Members about a node, which this program is not, are empty.
+pub(super) fn get(indexer: &Indexer) -> Reply {
     let build = &indexer.build;
     let body = json!({
         "default_node_info": {
@@ -31,5 +29,5 @@ pub(super) fn get(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
             "go_version": "", "build_deps": [], "cosmos_sdk_version": "",
         },
     });
-    Ok(Reply::json(body.to_string()))
+    Reply::json(body.to_string())
 }

@@ -43,7 +43,7 @@ fn replies(pair: &str) -> BTreeMap<String, (u16, Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn outputs_and_claims_are_those_of_the_recorded_nodes() {
-    for (pair, is_whole, least) in [("l1-l2-swaps", true, 50), ("bridge-cases", false, 9)] {
+    for (pair, is_whole, least) in [("l1-l2-swaps", true, 50), ("bridge-cases", false, 8)] {
         let app = app(pair).await;
         let (mut equal, mut older) = (0, 0);
         for (path, (status, theirs)) in replies(pair) {
