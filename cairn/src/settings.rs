@@ -261,8 +261,9 @@ pub(crate) struct Settings {
         value_parser = parse::size("64KiB", "1GiB"),
     )]
     pub(crate) page_bytes: ByteSize,
-    /// REST addresses of the layer one of a rollup: with the index `bridge`, what they say of the outputs and claims of the rollup's
-    /// bridge, and proofs of withdrawals against those outputs. Without it withdrawals have no proofs.
+    /// REST addresses of the layer one of a rollup, or addresses of a cairn that indexes it: with the index `bridge`, what they say of
+    /// the outputs and claims of the rollup's bridge, and proofs of withdrawals against those outputs. Without it withdrawals have no
+    /// proofs.
     #[arg(id = "bridge.l1", value_name = "URL")]
     bridge_l1: Vec<Url>,
     /// Interval between requests to the layer one for new outputs, 1s to 1h.

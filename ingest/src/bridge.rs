@@ -1,13 +1,15 @@
-//! Asks the layer one of a rollup for the outputs and claims of its bridge, for the optional index `bridge`.
+//! Asks the layer one of a rollup for the outputs and claims of its bridge, for the optional index `bridge`. An address is a node's REST,
+//! or an index of the layer one that serves the same paths.
 //!
 //! The lane's writer writes the replies. A layer one that does not reply delays nothing: withdrawals then have no proofs yet.
 //!
 //! # Invariants
 //!
 //! * What is stored is read again in each round, so a restart or a rewind needs nothing.
-//! * An output counts as deleted only if the layer one lists none of its number or above.
+//! * An output counts as deleted only if the layer one lists none of its number or above, in a state that is not older than the output.
 
 pub(crate) mod alarm;
+pub(crate) mod settings;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -67,6 +69,19 @@ struct Asked {
     chain: bool,
     /// The last withdrawal that was asked about in turn.
     claim: u64,
+    /// Claims that no address knows were reported.
+    unknown_claims: bool,
+}
+
+/// A withdrawal whose claim is asked about.
+struct Claimable {
+    sequence: u64,
+    /// Its leaf.
+    hash: [u8; 32],
+    /// The block of the layer one with its output: claims come later.
+    since: u64,
+    /// When the claim was seen, if only its transaction is not known, nanoseconds since 1970 UTC.
+    seen: Option<u64>,
 }
 
 /// Why a round failed.
@@ -80,6 +95,10 @@ enum Failure {
     Store(#[from] store::Error),
     #[error("`bridge.l1` is chain {found}, and the rollup's bridge is on {expected}: correct the address")]
     OtherChain { found: String, expected: String },
+    #[error(
+        "`bridge.l1` is at height {height}, and output {output} was proposed at {proposed}: it has not got that far"
+    )]
+    Behind { height: u64, output: u64, proposed: u64 },
 }
 
 impl BridgeSource {
@@ -94,6 +113,7 @@ impl BridgeSource {
                 }
                 Ok(Err(Ended)) => return std::future::pending().await,
                 Err(error) => {
+                    tracing::debug!(error = %causes(&error), "layer one not read");
                     let since = failing.get_or_insert_with(Instant::now);
                     if since.elapsed() >= REMINDER {
                         *since = Instant::now();
@@ -142,7 +162,7 @@ impl BridgeSource {
         if is_new && self.found.send(replies(&newest, Some(last), Vec::new())).await.is_err() {
             return Ok(Err(Ended));
         }
-        let claimed = self.claimed(bridge, config.finalization_seconds, &mut asked.claim).await?;
+        let claimed = self.claimed(bridge, config.finalization_seconds, asked).await?;
         if !claimed.is_empty() && self.found.send(replies(&[], None, claimed)).await.is_err() {
             return Ok(Err(Ended));
         }
@@ -176,11 +196,18 @@ impl BridgeSource {
     async fn newest(&self, bridge: u64) -> Result<(Vec<BridgeOutput>, Vec<(u64, u64)>), Failure> {
         let mut limit = NEWEST;
         loop {
-            let mut newest = self.l1.newest_bridge_outputs(bridge, limit).await?;
+            let (mut newest, height) = self.l1.newest_bridge_outputs(bridge, limit).await?;
             newest.reverse();
-            let Some(oldest) = newest.first() else { return Ok((newest, Vec::new())) };
             let snapshot = self.store.snapshot()?;
             let stored = bridge_output::l1_state(&*snapshot)?.map_or(0, |state| state.last_output);
+            let proposed = bridge_output::output(&*snapshot, stored)?;
+            let proposed = proposed.and_then(|output| output.live().map(|proposal| proposal.l1_height));
+            if let Some((height, proposed)) =
+                height.zip(proposed).filter(|(height, proposed)| height < proposed)
+            {
+                return Err(Failure::Behind { height, output: stored, proposed });
+            }
+            let Some(oldest) = newest.first() else { return Ok((newest, Vec::new())) };
             if oldest.index > stored + 1 {
                 // Outputs are numbered from 1 without gaps.
                 let pages = (stored..oldest.index - 1).step_by(usize::try_from(PAGE).unwrap_or(1));
@@ -195,43 +222,61 @@ impl BridgeSource {
         }
     }
 
-    /// Withdrawals that were claimed, of some that can be.
+    /// Withdrawals that were claimed, of some that can be, and claims whose transactions were found now.
     async fn claimed(
         &self,
         bridge: u64,
         period: u64,
-        after: &mut u64,
+        asked: &mut Asked,
     ) -> Result<Vec<(u64, L1Claim)>, Failure> {
-        let hashes = {
+        let claimable = {
             let snapshot = self.store.snapshot()?;
             let [newest, others] = CLAIMS;
-            let mut open = bridge_output::open_claims(&*snapshot, *after, others)?;
-            *after = if open.len() < others { 0 } else { open.last().copied().unwrap_or_default() };
+            let mut open = bridge_output::open_claims(&*snapshot, asked.claim, others)?;
+            asked.claim = if open.len() < others { 0 } else { open.last().copied().unwrap_or_default() };
             open.extend(bridge_output::newest_open_claims(&*snapshot, newest)?);
             let open: BTreeSet<u64> = open.into_iter().collect();
             let state = bridge_output::l1_state(&*snapshot)?.unwrap_or_default();
-            let mut hashes = Vec::new();
+            let mut found = Vec::new();
             for sequence in open {
-                hashes.extend(claimable(&*snapshot, &state, period, bridge, sequence)?);
+                found.extend(claimable(&*snapshot, &state, period, bridge, sequence)?);
             }
-            hashes
+            found
         };
         let mut claimed = Vec::new();
-        for (sequence, hash) in hashes {
-            if self.l1.is_withdrawal_claimed(bridge, hash, None).await? {
-                let tx_hash = self.claim_tx(bridge, sequence).await;
-                claimed.push((sequence, L1Claim { seen: now().unsigned_abs(), tx_hash }));
+        for withdrawal in claimable {
+            let Claimable { sequence, hash, since, seen } = withdrawal;
+            if seen.is_none() && !self.is_claimed(bridge, hash, asked).await? {
+                continue;
+            }
+            let claim =
+                L1Claim { seen: now().unsigned_abs(), tx_hash: self.claim_tx(bridge, sequence, since).await };
+            if seen.is_none_or(|seen| claim.ends_search(seen)) {
+                claimed.push((sequence, claim));
             }
         }
         Ok(claimed)
     }
 
+    /// Whether a withdrawal was claimed. An index of the layer one that begins in the middle does not know of each whether it was not.
+    async fn is_claimed(&self, bridge: u64, hash: [u8; 32], asked: &mut Asked) -> Result<bool, Failure> {
+        match self.l1.is_withdrawal_claimed(bridge, hash, None).await {
+            Err(error @ node::Error::MethodMissing { .. }) => {
+                if !std::mem::replace(&mut asked.unknown_claims, true) {
+                    tracing::warn!(%error, "no address of the layer one knows all claims");
+                }
+                Ok(false)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
     /// The hash of the transaction that claimed a withdrawal; empty if the layer one has no index of transactions, or not of this one,
     /// or fails: that there is a claim is known without it.
-    async fn claim_tx(&self, bridge: u64, sequence: u64) -> Vec<u8> {
+    async fn claim_tx(&self, bridge: u64, sequence: u64, since: u64) -> Vec<u8> {
         const KIND: &str = "finalize_token_withdrawal";
         // One condition that few transactions meet, because a node reads all that any of them selects.
-        let query = format!("{KIND}.l2_sequence='{sequence}'");
+        let query = format!("{KIND}.l2_sequence='{sequence}' AND tx.height>={since}");
         let found = match self.l1.find_txs(&query, 1, CLAIM_TXS, true).await {
             Ok((found, ..)) => found,
             Err(error) => {
@@ -250,21 +295,24 @@ impl BridgeSource {
     }
 }
 
-/// A withdrawal with its hash, if claims of it are accepted.
+/// A withdrawal, if claims of it are accepted.
 fn claimable(
     snapshot: &dyn Snapshot,
     state: &L1State,
     period: u64,
     bridge: u64,
     sequence: u64,
-) -> Result<Option<(u64, [u8; 32])>, Failure> {
+) -> Result<Option<Claimable>, Failure> {
     let Some(withdrawal) = opchild::withdrawal(snapshot, sequence)? else { return Ok(None) };
     let covering = bridge_output::covering(snapshot, state, withdrawal.height())?;
-    let proposed = covering.and_then(|(_, output)| output.live().map(|proposal| proposal.l1_time));
-    if proposed.is_none_or(|time| claimable_at(time, period) > now()) {
+    let proposal = covering.and_then(|(_, output)| output.live().cloned());
+    let Some(L1Proposal { l1_height: since, l1_time, .. }) = proposal else { return Ok(None) };
+    if claimable_at(l1_time, period) > now() {
         return Ok(None);
     }
-    Ok(bridge_output::leaf(bridge, sequence, &withdrawal).map(|hash| (sequence, hash)))
+    let seen = bridge_output::claim(snapshot, sequence)?.map(|claim| claim.seen);
+    let hash = bridge_output::leaf(bridge, sequence, &withdrawal);
+    Ok(hash.map(|hash| Claimable { sequence, hash, since, seen }))
 }
 
 /// True if these outputs are stored.

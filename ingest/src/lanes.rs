@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
 use crate::bridge::BridgeSource;
+use crate::bridge::settings::SettingsSource;
 use crate::chain_linker::{ChainLinker, LastBlock};
 use crate::config::Verify;
 use crate::confirmation::Immediate;
@@ -73,6 +74,7 @@ impl Ingest {
         let lane = self.block_lane(client, proposers, (late, fetched), halt.subscribe())?;
         // Begins after the lane's indexes are begun, whose heights it reads.
         let (tokens, l1) = (self.token_metadata(found.clone()), self.l1_replies(found.clone()));
+        let bridges = self.bridge_settings(found.clone());
         let headers = self.headers(found);
         let mut lane = std::pin::pin!(lane.run());
         let error = tokio::select! {
@@ -81,6 +83,7 @@ impl Ingest {
             never = headers => match never {},
             never = tokens => match never {},
             never = l1 => match never {},
+            never = bridges => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -137,6 +140,14 @@ impl Ingest {
             }
         };
         source.run().await
+    }
+
+    /// Asks the node for the settings of the bridges of a layer one, if they are indexed.
+    async fn bridge_settings(&self, found: mpsc::Sender<Fetched>) -> Infallible {
+        if !self.config.indexes.contains(&&BRIDGE) {
+            return std::future::pending().await;
+        }
+        SettingsSource { node: Arc::clone(&self.node), store: Arc::clone(&self.store), found }.run().await
     }
 
     fn block_lane(

@@ -16,9 +16,10 @@ use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{self, Headers, Open, Rest, Writer};
 use schema::meta::{self, BlockLane, WrittenIndexes};
+use schema::ophost;
 use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
-use store::{Batch, Pending, Snapshot, Store};
+use store::{Batch, Pending, Snapshot, Store, Txn};
 
 use crate::Error;
 use crate::bridge::alarm;
@@ -105,32 +106,41 @@ impl OptionalIndexes {
             Fetched::Headers(headers) => self.write_headers(store, headers, height),
             Fetched::Tokens(described) => self.write_tokens(store, described),
             Fetched::L1(replies) => self.write_l1(store, replies),
+            Fetched::Bridges(replies) => self.amend(store, &BRIDGE, |txn| {
+                ophost::put_replies(txn, replies);
+                Ok(())
+            }),
         }
     }
 
     /// Writes replies of the layer one to the index of the bridge.
     fn write_l1(&mut self, store: &dyn Store, replies: &L1Replies) -> Result<(), Error> {
-        let Some(place) = self.writers.iter().position(|writer| *writer.index() == BRIDGE) else {
-            return Ok(());
-        };
         let mut applied = Applied::default();
-        let written = self.writers[place].amend(store, |txn| {
+        self.amend(store, &BRIDGE, |txn| {
             applied = bridge_output::apply(txn, replies)?;
             Ok(())
-        });
-        written.or_else(|error| self.fail(place, error.into()))?;
+        })?;
         alarm::report(&applied);
         Ok(())
     }
 
     fn write_tokens(&mut self, store: &dyn Store, described: &[Described]) -> Result<(), Error> {
-        let Some(place) = self.writers.iter().position(|writer| *writer.index() == TOKENS) else {
+        self.amend(store, &TOKENS, |txn| {
+            described.iter().try_for_each(|described| tokens::describe(txn, described).map(drop))
+        })
+    }
+
+    /// Writes rows of an index in a commit of their own, if the index is written.
+    fn amend(
+        &mut self,
+        store: &dyn Store,
+        index: &Index,
+        write: impl FnOnce(&mut Txn<'_>) -> Result<(), schema::Error>,
+    ) -> Result<(), Error> {
+        let Some(place) = self.writers.iter().position(|writer| *writer.index() == *index) else {
             return Ok(());
         };
-        let written = self.writers[place].amend(store, |txn| {
-            described.iter().try_for_each(|described| tokens::describe(txn, described).map(drop))
-        });
-        written.or_else(|error| self.fail(place, error.into()))
+        self.writers[place].amend(store, write).or_else(|error| self.fail(place, error.into()))
     }
 
     /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
@@ -174,6 +184,8 @@ pub(crate) enum Fetched {
     Tokens(Vec<Described>),
     /// What the layer one of a rollup has said of its bridge.
     L1(L1Replies),
+    /// What the node of a layer one has said of bridges, by number.
+    Bridges(Vec<(u64, Vec<u8>)>),
 }
 
 /// Begins the optional indexes of `config` in an existing database, and stores which they are, for the processes that serve it:

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::Timestamp;
 use chain::bridge::{claimable_at, tree};
-use schema::bridge_output::{self, Comparison, L1Claim, L1Claims, L1State, Output};
+use schema::bridge_output::{self, Comparison, L1Claim, L1State, Output};
 use schema::opchild::{self, Arrival, BridgeState, Finalized, Source, Withdrawals};
 use schema::ophost::{L1Deposit, OneProposal, PaidWithdrawal, ProposedOutput};
 use store::{Message, Snapshot, Table as _};
@@ -128,8 +128,7 @@ impl<'a> Records<'a> {
 
     /// The claim of a withdrawal, if it is known.
     fn claim(&self, sequence: u64) -> Result<Option<L1Claim>, HttpError> {
-        let claim = store::table::read::<L1Claims>(self.snapshot, &sequence).map_err(HttpError::internal)?;
-        Ok(claim.map(|Message(claim)| claim))
+        bridge_output::claim(self.snapshot, sequence).map_err(HttpError::internal)
     }
 
     fn read(&self, sequence: u64) -> Result<Option<(BridgeWithdrawal, Option<Output>)>, HttpError> {

@@ -90,10 +90,11 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
 
 /// The endpoints of the interface, and before them the paths of a node that are served too.
 pub const WITH_NODE_PATHS: &[&[web::endpoint::Endpoint<Indexer>]] = &{
-    let mut groups = [node_rest::ENDPOINTS; ENDPOINTS.len() + 1];
+    let mut groups = [node_rest::ENDPOINTS; ENDPOINTS.len() + 2];
+    groups[1] = node_rest::OPHOST;
     let mut group = 0;
     while group < ENDPOINTS.len() {
-        groups[group + 1] = ENDPOINTS[group];
+        groups[group + 2] = ENDPOINTS[group];
         group += 1;
     }
     groups

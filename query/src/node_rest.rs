@@ -1,4 +1,5 @@
-//! Paths of a node's REST interface that the index serves as the node does: transactions of `cosmos.tx.v1beta1`.
+//! Paths of a node's REST interface that the index serves as the node does: transactions of `cosmos.tx.v1beta1`, and on a layer one what
+//! rollups ask about their bridges (`opinit.ophost.v1`).
 //!
 //! They are no part of [`crate::ENDPOINTS`], because the node's own document and gRPC service describe them.
 //!
@@ -6,6 +7,8 @@
 //! * A response is the one of a node that has all blocks, member by member, or an error that says why it is not given.
 //! * What the index does not have is never reported as absent from the chain.
 
+mod node_info;
+mod ophost;
 mod search;
 
 use schemars::JsonSchema;
@@ -20,6 +23,8 @@ use crate::node_text::{go_hex, since};
 use crate::page_writer::PageWriter;
 use crate::params::shown;
 use crate::tx_parts::{self, TxParts};
+
+pub(crate) use self::ophost::ENDPOINTS as OPHOST;
 
 /// Transactions of a block in a response without `pagination.limit`: the node's default.
 const DEFAULT_LIMIT: u64 = 100;
@@ -59,6 +64,12 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         ],
         of_block,
     ),
+    TAG.list::<node_info::GetNodeInfoResponse>(
+        "/cosmos/base/tendermint/v1beta1/node_info",
+        "The chain's id, as a node gives it; the rest describes this program.",
+        &[],
+        |indexer, _| Ok(node_info::get(indexer)),
+    ),
 ];
 
 /// Prefixes of the paths of a node's modules.
@@ -69,7 +80,8 @@ const MODULES: [&str; 7] =
 pub fn unserved(path: &str) -> Option<&'static str> {
     let is_of_node = MODULES.iter().any(|module| path.starts_with(module));
     is_of_node.then_some(
-        "of the paths of a node, only /cosmos/tx/v1beta1/txs and those below it follow from the index; ask a node",
+        "of the paths of a node, only /cosmos/tx/v1beta1/txs and those below it follow from the index, and of a layer one those of \
+         bridges, their outputs and claims; ask a node",
     )
 }
 

@@ -203,6 +203,10 @@ fn found<'a>(
 pub(crate) fn supported(condition: &Condition<'_>) -> Result<(), Error> {
     let tag = shown(condition.tag);
     match condition.test {
+        Test::Equals("") => Err(refused(
+            &format!("nodes take the empty value of {tag} for the beginning of one with a slash"),
+            "compare by CONTAINS or EXISTS, or with a whole value",
+        )),
         Test::Exists | Test::Contains(_) | Test::Equals(_) => Ok(()),
         // A node compares the digits as it prints the number.
         Test::EqualsNumber(digits) if digits == "0" || !digits.starts_with('0') && !digits.contains('.') => {

@@ -18,14 +18,16 @@ use crate::opchild::{
     self, BridgeStates, FinalizedDeposits, ReceiverDeposits, ReceiverWithdrawals, SenderDeposits,
     SenderWithdrawals, Source, Withdrawals,
 };
-use crate::ophost::{self, Batches, Bridges, ClaimNumbers, Claims, L1Deposits, ProposedOutputs};
+use crate::ophost::{
+    self, Batches, BridgeReplies, Bridges, ClaimHashes, ClaimNumbers, Claims, L1Deposits, ProposedOutputs,
+};
 use crate::records::damaged;
 use crate::tx::Txs;
 
 /// The index.
 pub const BRIDGE: Index = Index {
     name: "bridge",
-    version: 2,
+    version: 3,
     tables: &[
         Withdrawals::SPEC,
         ReceiverWithdrawals::SPEC,
@@ -39,6 +41,8 @@ pub const BRIDGE: Index = Index {
         L1Deposits::SPEC,
         Claims::SPEC,
         ClaimNumbers::SPEC,
+        ClaimHashes::SPEC,
+        BridgeReplies::SPEC,
         Batches::SPEC,
         Outputs::SPEC,
         L1Claims::SPEC,
@@ -46,7 +50,14 @@ pub const BRIDGE: Index = Index {
         WithdrawalTrees::SPEC,
         L1States::SPEC,
     ],
-    replies: &[Outputs::SPEC, L1Claims::SPEC, OpenClaims::SPEC, WithdrawalTrees::SPEC, L1States::SPEC],
+    replies: &[
+        BridgeReplies::SPEC,
+        Outputs::SPEC,
+        L1Claims::SPEC,
+        OpenClaims::SPEC,
+        WithdrawalTrees::SPEC,
+        L1States::SPEC,
+    ],
     input: Input::Records,
     needs_evm: false,
     rows,

@@ -32,7 +32,7 @@ store::tables! {
     /// | number of the withdrawal (8, BE) | → [`L1Claim`] (protobuf)
     pub table L1Claims("bridge_claim", 0x9d, Point): u64 => Message<L1Claim>;
 
-    /// Withdrawals with a proof that were not seen to be claimed.
+    /// Withdrawals with a proof that were not seen to be claimed, or whose claim's transaction is searched for.
     ///
     /// | number of the withdrawal (8, BE) | → nothing
     pub table OpenClaims("bridge_open_claim", 0x8f, Scan): u64 => ();
@@ -58,6 +58,16 @@ pub struct L1Claim {
     #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub tx_hash: Vec<u8>,
+}
+
+/// Time for which the transaction of a claim is searched for, in nanoseconds: an index that lacks it after a day never had it.
+const SEARCH: u64 = 24 * 60 * 60 * 1_000_000_000;
+
+impl L1Claim {
+    /// Whether it ends the search for the transaction of a claim that was first seen at `seen`.
+    pub fn ends_search(&self, seen: u64) -> bool {
+        !self.tx_hash.is_empty() || self.seen.saturating_sub(seen) >= SEARCH
+    }
 }
 
 /// A proposal of an output.
@@ -232,14 +242,19 @@ pub fn proof(
     Ok(Some(proof))
 }
 
-/// The first `limit` withdrawals after `after` with a proof that were not seen to be claimed.
+/// The claim of a withdrawal, if it was seen.
+pub fn claim(snapshot: &dyn Snapshot, sequence: u64) -> Result<Option<L1Claim>, Error> {
+    Ok(store::table::read::<L1Claims>(snapshot, &sequence)?.map(|Message(claim)| claim))
+}
+
+/// The first `limit` withdrawals after `after` of which the layer one is asked: see [`OpenClaims`].
 pub fn open_claims(snapshot: &dyn Snapshot, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
     let all = &store::key::All;
     let rows = store::table::rows_after::<OpenClaims>(snapshot, all, &after, store::Order::Asc, limit)?;
     Ok(rows.into_iter().map(|(sequence, ())| sequence).collect())
 }
 
-/// The last `limit` withdrawals with a proof that were not seen to be claimed, newest first.
+/// The last `limit` of these withdrawals, newest first.
 pub fn newest_open_claims(snapshot: &dyn Snapshot, limit: usize) -> Result<Vec<u64>, Error> {
     let rows = store::table::rows::<OpenClaims>(snapshot, &store::key::All, store::Order::Desc, limit)?;
     Ok(rows.into_iter().map(|(sequence, ())| sequence).collect())

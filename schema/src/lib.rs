@@ -164,6 +164,7 @@ all_tables! {
         packets::Packets, packets::PacketNumbers, packets::Connections,
         opchild::Withdrawals, opchild::FinalizedDeposits, opchild::BridgeStates,
         ophost::Bridges, ophost::ProposedOutputs, ophost::L1Deposits, ophost::Claims, ophost::ClaimNumbers,
+        ophost::ClaimHashes, ophost::BridgeReplies,
         bridge_output::Outputs, bridge_output::L1Claims, bridge_output::OpenClaims,
         bridge_output::WithdrawalTrees, bridge_output::L1States,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::AccountTokens, rich::Denoms, rich::DenomsFolded, rich::RichUndo;

@@ -1,8 +1,9 @@
 //! Tables of the layer one of OPinit bridges, part of the optional index `bridge`: what the events of `x/ophost` say.
 
+use chain::bridge::tree::{Leaf, Node};
 use chain::bridge::{BridgeChange, BridgeEvent, Claim, Deposit, Proposal};
-use store::key::Text;
-use store::{Message, Snapshot};
+use store::key::{All, Text};
+use store::{Message, Order, Snapshot, Txn};
 
 use crate::Error;
 use crate::index::Rows;
@@ -33,6 +34,16 @@ store::tables! {
     ///
     /// | bridge (8, BE) | number of the withdrawal on the rollup (8, BE) | → number of the claim (varint)
     pub table ClaimNumbers("ophost_claim_number", 0x8e, Point): (u64, u64) => u64;
+
+    /// Withdrawals that were paid out, by their hash: the layer one remembers nothing else of them.
+    ///
+    /// | bridge (8, BE) | hash of the withdrawal (32) | → nothing
+    pub table ClaimHashes("ophost_claim_hash", 0x8d, Point): (u64, Node) => ();
+
+    /// Replies of the node about bridges, whose settings also change without an event.
+    ///
+    /// | bridge (8, BE) | → JSON, as the node sent it
+    pub table BridgeReplies("ophost_bridge_reply", 0x8c, Point): u64 => Vec<u8>;
 
     /// Transactions that publish blocks of a rollup, by who publishes them.
     ///
@@ -173,6 +184,24 @@ pub fn bridge(snapshot: &dyn Snapshot, number: u64) -> Result<Option<Bridge>, Er
     Ok(store::table::read::<Bridges>(snapshot, &number)?.map(|Message(bridge)| bridge))
 }
 
+/// The numbers of up to `limit` bridges after `after`.
+pub fn bridges_after(snapshot: &dyn Snapshot, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+    let rows = store::table::rows_after::<Bridges>(snapshot, &All, &after, Order::Asc, limit)?;
+    Ok(rows.into_iter().map(|(number, _)| number).collect())
+}
+
+/// The last reply of the node about a bridge.
+pub fn bridge_reply(snapshot: &dyn Snapshot, number: u64) -> Result<Option<Vec<u8>>, Error> {
+    Ok(store::table::read::<BridgeReplies>(snapshot, &number)?)
+}
+
+/// Writes replies of the node about bridges.
+pub fn put_replies(txn: &mut Txn<'_>, replies: &[(u64, Vec<u8>)]) {
+    for (number, json) in replies {
+        txn.put::<BridgeReplies>(number, json);
+    }
+}
+
 /// Writes what an event of a layer one says; `seq` is that of its transaction.
 pub(crate) fn write(
     rows: &mut Rows<'_, '_>,
@@ -284,6 +313,11 @@ fn write_claim(rows: &mut Rows<'_, '_>, source: &Source, claim: Claim) -> Result
     let mut bridge = of(rows, number)?;
     bridge.claims += 1;
     rows.set::<ClaimNumbers>(&(number, sequence), &bridge.claims);
+    // A layer one pays no amount of more bits.
+    if let Ok(amount) = amount.parse() {
+        let leaf = Leaf { bridge: number, sequence, from: &from, to: &to, base_denom: &l1_denom, amount };
+        rows.set::<ClaimHashes>(&(number, leaf.hash()), &());
+    }
     let source = Some(source.clone());
     let row = PaidWithdrawal { source, output, sequence, from, to, l1_denom, l2_denom, amount };
     rows.put::<Claims>(&(number, bridge.claims), &Message(row));

@@ -11,6 +11,7 @@
 mod abi;
 mod backup;
 mod book;
+mod bridge_l1;
 mod chains;
 mod config;
 mod daemon;

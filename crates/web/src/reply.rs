@@ -23,6 +23,8 @@ pub struct Reply {
     pub location: Option<String>,
     /// `Link`: the next page of a response that has no place for a cursor.
     pub link: Option<String>,
+    /// A header of the body's own, by name and value.
+    pub header: Option<(&'static str, String)>,
     /// The compressed forms of `body` and its entity tag, if they were made before.
     pub encoded: Option<Box<Encoded>>,
 }
@@ -74,12 +76,18 @@ impl Reply {
     /// 200 with a JSON text.
     pub fn json(body: impl Into<Bytes>) -> Self {
         let (status, body) = (StatusCode::OK, body.into());
-        Self { status, content_type: JSON, body, location: None, link: None, encoded: None }
+        Self { status, content_type: JSON, body, location: None, link: None, header: None, encoded: None }
     }
 
     /// 200 with a JSON text that was compressed before.
     pub fn prepared(text: &Prepared) -> Self {
         Self { encoded: Some(Box::new(text.encoded.clone())), ..Self::json(text.body.clone()) }
+    }
+
+    /// Adds a header. The name is in lower case.
+    #[must_use]
+    pub fn with_header(self, name: &'static str, value: impl Into<String>) -> Self {
+        Self { header: Some((name, value.into())), ..self }
     }
 
     /// 303 to `location`.

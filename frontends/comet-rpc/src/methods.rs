@@ -65,6 +65,22 @@ pub(crate) const HEALTH: Method = Method { name: "health", params: &[], read: |_
 /// All methods.
 pub(crate) const METHODS: [&Method; 4] = [&TX, &TX_SEARCH, &BLOCK_SEARCH, &HEALTH];
 
+/// Methods of the same clients that do not follow from the index, each with the reason.
+pub(crate) const UNSERVED: [(&str, &str); 3] = [
+    (
+        "status",
+        "hashes of the application's state and the validator's key are not stored; `/status` of the JSON interface has the height",
+    ),
+    (
+        "block",
+        "headers, commits and evidence are not stored whole; `/cosmos/tx/v1beta1/txs/block/{height}` has the transactions",
+    ),
+    (
+        "block_results",
+        "hashes of the application's state and changes of validators are not stored; `tx_search` by tx.height has the results of transactions",
+    ),
+];
+
 /// The method with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Method> {
     METHODS.into_iter().find(|method| method.name == name)

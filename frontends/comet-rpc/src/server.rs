@@ -65,6 +65,14 @@ const fn endpoint(
     Endpoint { method, path, tag, summary, params, response, handler, cache: MaxAge::LIST }
 }
 
+/// The endpoint of a method that is refused with the reason, by `GET` as by `POST`.
+const fn unserved(
+    path: &'static str,
+    handler: fn(&CometRpc, &Call<'_>) -> Result<Reply, HttpError>,
+) -> Endpoint<CometRpc> {
+    endpoint(HttpMethod::Get, path, "Refused with the reason.", &[], Handler::Sync(handler))
+}
+
 const fn text(name: &'static str, doc: &'static str) -> Param {
     Param::query(name, Type::String, doc)
 }
@@ -105,6 +113,9 @@ pub const ENDPOINTS: &[&[Endpoint<CometRpc>]] = &[&[
         &[],
         Handler::Sync(|rpc, call| rpc.get(call, &HEALTH)),
     ),
+    unserved("/status", |_, _| Ok(refused_method("status"))),
+    unserved("/block", |_, _| Ok(refused_method("block"))),
+    unserved("/block_results", |_, _| Ok(refused_method("block_results"))),
     endpoint(HttpMethod::Post, "/", "JSON-RPC 2.0 of CometBFT.", &[], Handler::Async(post)),
 ]];
 
@@ -183,7 +194,19 @@ fn step(message: &Message) -> Step {
     params::of_json(method.params, params.as_deref()).map(|values| (method, values))
 }
 
+/// The reply to `GET` of a method that is not served.
+fn refused_method(name: &str) -> Reply {
+    let mut body = Vec::new();
+    write_response(&mut body, URI_ID, &Err(missing(name)));
+    Reply { status: StatusCode::INTERNAL_SERVER_ERROR, ..Reply::json(body) }
+}
+
 fn missing(name: &str) -> RpcError {
+    if let Some((_, reason)) = methods::UNSERVED.iter().find(|(known, _)| *known == name) {
+        return RpcError::method_missing(format!(
+            "`{name}` is not served here, because {reason}: ask a node"
+        ));
+    }
     let shown: String = name.chars().take(SHOWN).collect();
     let served = METHODS.map(|method| format!("`{}`", method.name)).join(", ");
     RpcError::method_missing(format!("`{shown}` is not served here, but {served}: ask a node"))

@@ -4,8 +4,8 @@ use chain::bridge::tree::{self, Tree};
 use store::{Message, Snapshot, Txn};
 
 use super::{
-    Comparison, L1Claims, L1Proposal, L1Replies, L1State, L1States, OpenClaims, Output, Outputs, PIECE,
-    WithdrawalTrees, l1_state, leaf,
+    Comparison, L1Claim, L1Claims, L1Proposal, L1Replies, L1State, L1States, OpenClaims, Output, Outputs,
+    PIECE, WithdrawalTrees, l1_state, leaf,
 };
 use crate::bridge::BRIDGE;
 use crate::opchild::{self, BridgeState};
@@ -45,12 +45,22 @@ pub fn apply(txn: &mut Txn<'_>, replies: &L1Replies) -> Result<Applied, Error> {
         state.last_output = state.last_output.min(last);
     }
     for (sequence, claim) in &replies.claimed {
-        txn.delete::<OpenClaims>(sequence);
-        txn.put::<L1Claims>(sequence, &Message(claim.clone()));
+        put_claim(txn, *sequence, claim)?;
     }
     applied.differing = compare_outputs(txn, &mut state)?;
     txn.put::<L1States>(&0, &Message(state));
     Ok(applied)
+}
+
+/// Writes a claim. Without its transaction the withdrawal stays among those that are asked about.
+fn put_claim(txn: &mut Txn<'_>, sequence: u64, claim: &L1Claim) -> Result<(), Error> {
+    let stored = txn.get::<L1Claims>(&sequence)?.map(|Message(claim)| claim);
+    let seen = stored.map_or(claim.seen, |stored| stored.seen);
+    if claim.ends_search(seen) {
+        txn.delete::<OpenClaims>(&sequence);
+    }
+    txn.put::<L1Claims>(&sequence, &Message(L1Claim { seen, tx_hash: claim.tx_hash.clone() }));
+    Ok(())
 }
 
 /// Writes an output. True if it replaces one that was not known to be deleted.

@@ -9,8 +9,8 @@ use schema::opchild::{
     ReceiverWithdrawals, SenderDeposits, SenderWithdrawals, Withdrawals,
 };
 use schema::ophost::{
-    Batches, Bridge, Bridges, ClaimNumbers, Claims, L1Deposit, L1Deposits, OneProposal, PaidWithdrawal,
-    ProposedOutput, ProposedOutputs,
+    Batches, Bridge, BridgeReplies, Bridges, ClaimHashes, ClaimNumbers, Claims, L1Deposit, L1Deposits,
+    OneProposal, PaidWithdrawal, ProposedOutput, ProposedOutputs,
 };
 use store::key::Text;
 use store::{Message, Txn};
@@ -116,6 +116,8 @@ pub(crate) fn layer_one(txn: &mut Txn<'_>) {
     };
     txn.put::<Claims>(&(1, 6), &Message(claim));
     txn.put::<ClaimNumbers>(&(1, 6), &6);
+    txn.put::<ClaimHashes>(&(1, [0xab; 32]), &());
+    txn.put::<BridgeReplies>(&1, &br#"{"bridge_id":"1"}"#.to_vec());
     let deposit = L1Deposit { source: Some(source()), from, to, l1_denom, l2_denom, amount, has_hook: true };
     txn.put::<L1Deposits>(&(1, 5), &Message(deposit));
     txn.push::<Batches>(&Text::from("init1submitter"), 4).unwrap();

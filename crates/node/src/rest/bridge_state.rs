@@ -1,6 +1,8 @@
 //! The state of the optimistic bridge over REST: outputs and claims on the L1 (`x/ophost` of OPinit), deposits on the
 //! rollup (`x/opchild`).
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::Timestamp;
@@ -9,9 +11,10 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::json::{number_at, text_at};
-use crate::pool::endpoint::Request;
+use crate::pool::endpoint::{Endpoint, Request};
 use crate::rest::Rest;
 use crate::rest::accounts::encoded;
+use crate::rest::gateway::answer_with_height;
 use crate::state_at::StateAt;
 
 /// An output that was proposed and not deleted.
@@ -104,22 +107,33 @@ impl Rest {
         offset: u64,
         limit: u64,
     ) -> Result<Vec<BridgeOutput>, Error> {
-        self.list_outputs(bridge, &format!("pagination.offset={offset}&pagination.limit={limit}")).await
+        let page = format!("pagination.offset={offset}&pagination.limit={limit}");
+        self.list_outputs(bridge, &page).await.map(|(outputs, _)| outputs)
     }
 
-    /// The `limit` newest outputs, newest first.
-    pub async fn newest_bridge_outputs(&self, bridge: u64, limit: u64) -> Result<Vec<BridgeOutput>, Error> {
+    /// The `limit` newest outputs, newest first, and the height of the state that they are of, if the server says that.
+    pub async fn newest_bridge_outputs(
+        &self,
+        bridge: u64,
+        limit: u64,
+    ) -> Result<(Vec<BridgeOutput>, Option<u64>), Error> {
         self.list_outputs(bridge, &format!("pagination.limit={limit}&pagination.reverse=true")).await
     }
 
-    async fn list_outputs(&self, bridge: u64, page: &str) -> Result<Vec<BridgeOutput>, Error> {
+    async fn list_outputs(&self, bridge: u64, page: &str) -> Result<(Vec<BridgeOutput>, Option<u64>), Error> {
         #[derive(Deserialize)]
         struct Reply {
             output_proposals: Vec<Value>,
         }
         let path = format!("/opinit/ophost/v1/bridges/{bridge}/outputs?{page}");
-        let read = |answer: Reply| answer.output_proposals.iter().map(BridgeOutput::read).collect();
-        self.query_for(Request::get("outputs", path), read).await
+        let request = Request::get("outputs", path);
+        let attempt = async |endpoint: Arc<Endpoint>| {
+            let (answer, height) = answer_with_height(&endpoint, &request).await?;
+            let Reply { output_proposals } = endpoint.parse(&request, &answer)?;
+            let outputs = output_proposals.iter().map(BridgeOutput::read).collect::<Result<_, _>>();
+            Ok((outputs.map_err(|reason| endpoint.malformed(&request, reason))?, height))
+        };
+        self.pool.query(&request, attempt).await
     }
 
     /// The number of the bridge of a rollup (`bridge_info`).

@@ -19,11 +19,24 @@ pub(crate) struct GrpcStatus {
     pub(crate) message: String,
 }
 
+/// Headers with the height of the state that a reply is of: the SDK's, and as a gateway passes it on.
+const STATE_HEIGHT: [&str; 2] = ["x-cosmos-block-height", "grpc-metadata-x-cosmos-block-height"];
+
 /// The reply, without a check of the state that it was read from.
 pub(crate) async fn answer_of(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error> {
+    answer_with_height(endpoint, request).await.map(|(answer, _)| answer)
+}
+
+/// The reply, and the height of the state that it is of, if the server says that.
+pub(crate) async fn answer_with_height(
+    endpoint: &Endpoint,
+    request: &Request,
+) -> Result<(Bytes, Option<u64>), Error> {
     let response = endpoint.send(request).await?;
     if response.status().is_success() {
-        return endpoint.json(request, response);
+        let height = STATE_HEIGHT.iter().find_map(|name| response.headers().get(*name));
+        let height = height.and_then(|height| height.to_str().ok()?.parse().ok());
+        return Ok((endpoint.json(request, response)?, height));
     }
     Err(match serde_json::from_slice(response.body()) {
         Ok(status) => classify(endpoint.context(request), status),

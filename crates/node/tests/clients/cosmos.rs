@@ -121,6 +121,20 @@ async fn the_height_goes_into_the_header_and_the_body_into_a_post() {
 }
 
 #[tokio::test]
+async fn the_newest_outputs_have_the_height_of_their_state_if_the_server_says_it() {
+    let body = br#"{"output_proposals":[]}"#;
+    for (headers, height) in [
+        ("x-cosmos-block-height: 77\r\n", Some(77)),
+        ("Grpc-Metadata-X-Cosmos-Block-Height: 78\r\n", Some(78)),
+        ("x-cosmos-block-height: x\r\n", None),
+        ("", None),
+    ] {
+        let server = Server::always(Play::Answer(200, headers, body.to_vec())).await;
+        assert_eq!(rest(&server).newest_bridge_outputs(1, 10).await.unwrap(), (Vec::new(), height));
+    }
+}
+
+#[tokio::test]
 async fn a_path_that_no_request_can_hold_is_refused_without_a_request() {
     let server = Server::always(json("{}")).await;
     let error = rest(&server).get("/a b\r\nx: y", None).await.unwrap_err();

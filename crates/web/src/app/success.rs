@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, LINK, LOCATION, VARY,
+    HeaderName, IF_NONE_MATCH, LINK, LOCATION, VARY,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -57,6 +57,11 @@ pub(super) fn success(cache: &HeaderValue, request: &Parts, reply: Reply) -> Res
     }
     if let Some(link) = reply.link.and_then(|link| HeaderValue::try_from(link).ok()) {
         headers.insert(LINK, link);
+    }
+    if let Some((name, value)) = reply.header
+        && let Ok(value) = HeaderValue::try_from(value)
+    {
+        headers.insert(HeaderName::from_static(name), value);
     }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
     *response.body_mut() = reply.body;

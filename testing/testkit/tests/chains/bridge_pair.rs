@@ -10,11 +10,11 @@ use chain::hash::tx_hash;
 use ingest::config::Bridge;
 use ingest::{Config, Ingest};
 use query::Indexer;
-use replay::{Addresses, Options, Recording, ReplayNode};
+use replay::{Addresses, Fault, Options, Recording, ReplayNode};
 use schema::bridge::BRIDGE;
 use schema::bridge_output::{self, L1Claims};
 use schema::opchild;
-use store::{MemStore, Store};
+use store::{MemStore, Snapshot, Store};
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 use web::app::App;
@@ -76,13 +76,25 @@ impl Pair {
     pub(crate) async fn index_in(
         &self,
         store: Arc<dyn Store>,
-        (l1_height, l2_height): (u64, u64),
+        heights: (u64, u64),
     ) -> Result<(), ingest::Error> {
-        let play = async |recording: &Arc<Recording>, up_to| {
-            let options = Options { up_to: Some(up_to), ..Options::default() };
+        self.index_with(store, heights, &[], |_| true).await
+    }
+
+    /// As [`Self::index_in`], with faults of the layer one, until the database also passes `is_filled`.
+    pub(crate) async fn index_with(
+        &self,
+        store: Arc<dyn Store>,
+        (l1_height, l2_height): (u64, u64),
+        faults: &[Fault],
+        is_filled: impl Fn(&dyn Snapshot) -> bool,
+    ) -> Result<(), ingest::Error> {
+        let play = async |recording: &Arc<Recording>, up_to, faults| {
+            let options = Options { up_to: Some(up_to), faults, ..Options::default() };
             ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap()
         };
-        let (l1, l2) = (play(&self.l1, l1_height).await, play(&self.l2, l2_height).await);
+        let l1 = play(&self.l1, l1_height, faults.to_vec()).await;
+        let l2 = play(&self.l2, l2_height, Vec::new()).await;
         let bridge = Bridge { l1: vec![l1.rest_url().parse().unwrap()], poll: Duration::from_millis(20) };
         let config = Config {
             indexes: vec![&INDEX],
@@ -110,6 +122,7 @@ impl Pair {
             };
             (height, state.last_output, state.compared) == (l2_height, last, compared)
                 && expected.claimed.keys().all(is_claimed)
+                && is_filled(&*snapshot)
         };
         let node = Arc::new(indexed::clients(&l2).unwrap());
         let ingest = Ingest::prepare(config, node, store).await?;

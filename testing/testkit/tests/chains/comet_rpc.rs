@@ -112,6 +112,22 @@ async fn other_methods_and_bodies_are_errors_that_say_what_is_served() {
     let (status, error) = post(&app, call).await;
     assert_eq!((status, &error["error"]["code"]), (200, &(-32601).into()));
     assert!(error["error"]["data"].as_str().unwrap().contains("`tx_search`"), "{error}");
+    for (method, reason) in [
+        ("status", "state and the validator's key are not stored"),
+        ("block", "headers, commits and evidence are not stored"),
+        ("block_results", "changes of validators are not stored"),
+    ] {
+        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"height":"7"}}}}"#);
+        let (_, by_post) = post(&app, &call).await;
+        let by_get = app.get(&format!("/{method}?height=7"));
+        let by_get: (u16, Value) = (by_get.status().as_u16(), serde_json::from_slice(by_get.body()).unwrap());
+        assert_eq!((by_get.0, &by_get.1["error"]), (500, &by_post["error"]), "{method}");
+        let data = by_post["error"]["data"].as_str().unwrap();
+        assert!(
+            by_post["error"]["code"] == -32601 && data.contains(reason) && data.ends_with(": ask a node"),
+            "{data}"
+        );
+    }
     for (body, code) in [("", -32700), ("{", -32700), ("[]", -32600), ("1", -32600)] {
         assert_eq!(post(&app, body).await.1["error"]["code"], code, "{body}");
     }

@@ -7,6 +7,7 @@
 mod balance_csv;
 mod balances;
 mod bridge;
+mod bridge_claims;
 mod bridge_index;
 mod bridge_killed;
 mod bridge_pair;
@@ -20,6 +21,7 @@ mod held;
 mod layers;
 mod ledger;
 mod node_search;
+mod ophost_paths;
 mod oracles;
 mod otterscan;
 mod packets;
