@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;
     let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-    let inputs = Inputs { routing: None, head, decoding: None, contracts: None, base };
+    let inputs = Inputs { routing: None, head, contracts: None, base };
     let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, inputs)?;
     let rounds = if measuring() { ROUNDS } else { 1 };
     let mut rows = Vec::new();

@@ -1,5 +1,5 @@
-//! The functions and events of a contract's ABI (docs.soliditylang.org, ABI specification), and the calls and logs that they
-//! explain.
+//! The functions, events and errors of a contract's ABI (docs.soliditylang.org, ABI specification), and the calls, logs and
+//! reverts that they explain.
 //!
 //! # Invariants
 //! * Data that nobody vouches for is read by types that somebody gave: what may come of both has a bound before any of it is read.
@@ -51,7 +51,7 @@ struct Parameter {
     components: Vec<Parameter>,
 }
 
-/// A function or an event.
+/// A function, an event or an error.
 #[derive(Debug)]
 pub struct Signature {
     /// As explorers show it, `transfer(address to, uint256 value)`.
@@ -73,10 +73,11 @@ pub struct Abi {
     functions: HashMap<[u8; 4], Signature>,
     /// By the first topic, and by the number of arguments in further ones.
     events: HashMap<([u8; 32], usize), Signature>,
+    errors: HashMap<[u8; 4], Signature>,
 }
 
 impl Abi {
-    /// Reads an ABI; entries that are neither functions nor events are skipped.
+    /// Reads an ABI; entries of other kinds are skipped.
     pub fn new(abi: &Value) -> Self {
         let mut read = Self::default();
         let entries = abi.as_array().into_iter().flatten();
@@ -84,6 +85,7 @@ impl Abi {
             let Some((hash, signature)) = signature(&entry) else { continue };
             match (&*entry.kind, hash.first_chunk::<4>()) {
                 ("function", Some(selector)) => _ = read.functions.insert(*selector, signature),
+                ("error", Some(selector)) => _ = read.errors.insert(*selector, signature),
                 ("event", _) if !entry.anonymous => {
                     let indexed = signature.inputs.iter().filter(|input| input.indexed).count();
                     read.events.insert((hash, indexed), signature);
@@ -94,15 +96,20 @@ impl Abi {
         read
     }
 
-    /// How many functions and events it has.
+    /// How many functions, events and errors it has.
     #[cfg(test)]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.functions.len(), self.events.len())
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        (self.functions.len(), self.events.len(), self.errors.len())
     }
 
     /// The function that a call with this input calls.
     pub fn function(&self, input: &[u8]) -> Option<&Signature> {
         self.functions.get(input.first_chunk::<4>()?)
+    }
+
+    /// The error that a call with this output reverted with.
+    pub fn error(&self, output: &[u8]) -> Option<&Signature> {
+        self.errors.get(output.first_chunk::<4>()?)
     }
 
     /// The event that a log with these topics reports.
@@ -113,7 +120,8 @@ impl Abi {
 }
 
 impl Signature {
-    /// The arguments of a call with this input, each with name, type and value. `None` if it has others, or they are too many.
+    /// The arguments of a call with this input, or of an error with this output, each with name, type and value. `None` if it has
+    /// others, or they are too many.
     pub fn arguments(&self, input: &[u8]) -> Option<Value> {
         self.decoded(&[], input.get(4..)?)
     }

@@ -29,6 +29,6 @@ mod token;
 mod verified;
 
 pub use self::contracts::Contracts;
-pub use self::decoded::decoded;
+pub use self::decoded::{calls, decoded};
 pub use self::server::{ENDPOINTS, Etherscan};
 pub use self::verified::Verified;

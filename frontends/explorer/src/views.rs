@@ -20,6 +20,7 @@ mod movements;
 mod overview;
 mod packets;
 mod planned_route;
+mod revert;
 mod route;
 mod route_end;
 mod rows;

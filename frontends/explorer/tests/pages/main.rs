@@ -10,6 +10,7 @@ mod dom;
 mod elsewhere;
 mod frame;
 mod hostile;
+mod reverts;
 mod routes;
 mod searching;
 mod site;
