@@ -166,7 +166,8 @@ pub(crate) fn app(
         return Ok(Arc::new(app));
     }
     let routing = pages.routing.map(|routing| Arc::new(routing) as _);
-    let contracts = Arc::new(Known(settings.abi.clone().map(Contracts::new)));
+    let contracts = settings.abi.clone().map(Contracts::new);
+    let contracts = Arc::new(Known { contracts, forward: settings.evm_forward()? });
     let inputs = Inputs { routing, head: pages.head, contracts: Some(contracts), base };
     Ok(explorer::mount(app, inputs)?)
 }

@@ -21,30 +21,34 @@ const MAX_TYPE: usize = 1024;
 const MAX_VALUES: usize = 1 << 18;
 
 /// Bytes of the values that are shown.
-const MAX_SHOWN: usize = 64 << 10;
+pub(crate) const MAX_SHOWN: usize = 64 << 10;
 
 /// Bytes of a word.
 const WORD: usize = 32;
 
 /// An entry of an ABI.
 #[derive(Deserialize)]
-struct Entry {
+pub(crate) struct Entry {
     #[serde(rename = "type", default)]
-    kind: String,
+    pub(crate) kind: String,
     #[serde(default)]
-    name: String,
+    pub(crate) name: String,
     #[serde(default)]
     anonymous: bool,
+    #[serde(rename = "stateMutability", default)]
+    pub(crate) mutability: String,
     #[serde(default)]
-    inputs: Vec<Parameter>,
+    pub(crate) inputs: Vec<Parameter>,
+    #[serde(default)]
+    pub(crate) outputs: Vec<Parameter>,
 }
 
 #[derive(Deserialize)]
-struct Parameter {
+pub(crate) struct Parameter {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
-    name: String,
+    pub(crate) name: String,
     #[serde(default)]
     indexed: bool,
     #[serde(default)]
@@ -172,7 +176,7 @@ fn signature(entry: &Entry) -> Option<([u8; 32], Signature)> {
 }
 
 /// The type in a signature: a tuple is the list of its components.
-fn canonical(parameter: &Parameter, depth: usize) -> Option<String> {
+pub(crate) fn canonical(parameter: &Parameter, depth: usize) -> Option<String> {
     let Some(array) = parameter.kind.strip_prefix("tuple") else { return Some(parameter.kind.clone()) };
     if depth == MAX_DEPTH {
         return None;
@@ -181,14 +185,15 @@ fn canonical(parameter: &Parameter, depth: usize) -> Option<String> {
     Some(format!("({}){array}", components.collect::<Option<Vec<_>>>()?.join(",")))
 }
 
+/// A type that values are read of; `None` for none. A list of nothing has any length.
+pub(crate) fn type_of(kind: &str) -> Option<DynSolType> {
+    let is_read = kind.len() <= MAX_TYPE && !kind.contains("[0]") && !kind.contains("()");
+    if is_read { DynSolType::parse(kind).ok() } else { None }
+}
+
 /// The values of these types in data.
-fn values<'k>(kinds: impl Iterator<Item = &'k str>, data: &[u8]) -> Option<Vec<DynSolValue>> {
-    // A list of nothing has any length.
-    let kind = |kind: &str| {
-        let is_read = kind.len() <= MAX_TYPE && !kind.contains("[0]") && !kind.contains("()");
-        if is_read { DynSolType::parse(kind).ok() } else { None }
-    };
-    let kinds = kinds.map(kind).collect::<Option<Vec<_>>>()?;
+pub(crate) fn values<'k>(kinds: impl Iterator<Item = &'k str>, data: &[u8]) -> Option<Vec<DynSolValue>> {
+    let kinds = kinds.map(type_of).collect::<Option<Vec<_>>>()?;
     if kinds.is_empty() {
         return Some(Vec::new());
     }
@@ -221,7 +226,7 @@ fn hex_of(bytes: &[u8]) -> Value {
 }
 
 /// A value as JSON: numbers as decimal texts, bytes as hex. `None` for more bytes than `shown` has left.
-fn json_of(value: &DynSolValue, shown: &mut usize) -> Option<Value> {
+pub(crate) fn json_of(value: &DynSolValue, shown: &mut usize) -> Option<Value> {
     let json = match value {
         DynSolValue::Bool(is) => json!(is),
         DynSolValue::Int(number, _) => number.to_string().into(),

@@ -21,6 +21,7 @@ mod logs;
 mod node;
 mod outcome;
 mod proxy_contract;
+pub mod reading;
 mod reads;
 mod row;
 mod server;

@@ -11,10 +11,12 @@ use query::Indexer;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use web::app::App;
+use web::call::Call;
 use web::http_error::HttpError;
+use web::limits::share::Share;
 
 use crate::activity::{Activity, LastActivity};
-use crate::contracts::Contracts;
+use crate::contracts::{CallError, Contracts, StateCall};
 use crate::routing::{Routing, Unit};
 use crate::target::encoded;
 use crate::units::{Units, unit_of};
@@ -121,6 +123,43 @@ impl Explorer {
     /// What is known of a contract: see [`Contracts::contract`].
     pub(crate) fn contract(&self, address: &[u8; 20]) -> Option<Result<Value, String>> {
         self.contracts.as_ref()?.contract(address)
+    }
+
+    /// As [`Self::contract`], read in the share of a client.
+    pub(crate) async fn contract_later(
+        &self,
+        share: Option<&Share>,
+        address: [u8; 20],
+    ) -> Result<Option<Result<Value, String>>, HttpError> {
+        let Some(contracts) = self.contracts.clone() else { return Ok(None) };
+        let job = move || contracts.contract(&address);
+        match share {
+            Some(share) => share.run(job).await,
+            None => Ok(job()),
+        }
+    }
+
+    /// True if the state of contracts can be read.
+    pub(crate) fn has_state(&self) -> bool {
+        self.contracts.as_ref().is_some_and(|contracts| contracts.has_state())
+    }
+
+    /// The results of calls to a node, which count as requests of the client.
+    pub(crate) async fn state(
+        &self,
+        call: &Call<'_>,
+        calls: Vec<StateCall>,
+    ) -> Result<Vec<Result<Value, CallError>>, HttpError> {
+        let Some(contracts) = &self.contracts else { return Ok(Vec::new()) };
+        if let Some(share) = call.share() {
+            share.charge(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+        }
+        Ok(contracts.state(self.index()?.state(), calls).await)
+    }
+
+    /// What is known of contracts.
+    pub(crate) fn contracts(&self) -> Option<&Arc<dyn Contracts>> {
+        self.contracts.as_ref()
     }
 
     /// As [`Self::read`], not parsed.
