@@ -17,6 +17,8 @@ VERSITYGW_VERSION := v1.8.0
 LITTLE_OPTIMISED := --config testing/profile.toml
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
+# Looks for faults of accessibility in the pages.
+AXE_VERSION := 4.10.3
 
 .PHONY: demo build test tests test-slate check api-test otterscan-test deny advisories book bench bench-slate side-by-side soak fuzz dictionaries deb packages image \
     needs test-needs
@@ -33,7 +35,9 @@ build: needs
 test: check tests api-test deny
 
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
+tests: export AXE := $(abspath $(TOOLS))/axe/node_modules/axe-core/axe.min.js
 tests: test-needs
+	test -f "$(AXE)" || npm install --silent --ignore-scripts --prefix "$(TOOLS)/axe" axe-core@$(AXE_VERSION)
 	cargo $(LITTLE_OPTIMISED) test --release --workspace --no-fail-fast
 
 define get_versitygw

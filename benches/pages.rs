@@ -17,6 +17,7 @@ use query::Indexer;
 use schema::contracts::CONTRACTS;
 use schema::ledger::LEDGER;
 use schema::packets::PACKETS;
+use schema::tokens::TOKENS;
 use serde_json::Value;
 use store::Store;
 use testkit::indexed;
@@ -28,12 +29,13 @@ const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
-    let ingested = played.ingest(Lanes { indexes: &[&LEDGER, &PACKETS, &CONTRACTS], ..Lanes::ALL })?;
+    let ingested =
+        played.ingest(Lanes { indexes: &[&LEDGER, &PACKETS, &CONTRACTS, &TOKENS], ..Lanes::ALL })?;
     ingested.store.compact()?;
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;
     let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-    let inputs = Inputs { routing: None, head, decoding: None, contracts: None, base };
+    let inputs = Inputs { routing: None, head, contracts: None, base };
     let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, inputs)?;
     let rounds = if measuring() { ROUNDS } else { 1 };
     let mut rows = Vec::new();
@@ -75,6 +77,7 @@ fn views(app: &App<Indexer>) -> Result<Vec<(&'static str, Vec<String>)>> {
     let blocks = sample(app, "/indexer/block/v1/blocks", "/blocks", "/height")?;
     let txs = sample(app, "/indexer/tx/v1/txs", "/txs", "/txhash")?;
     let accounts = sample(app, "/indexer/tx/v1/evm-txs", "/txs", "/from")?;
+    let tokens = tokens(app)?;
     let pages = |path: &str, keys: &[String], tail: &str| {
         keys.iter().map(|key| format!("{path}{key}{tail}")).collect()
     };
@@ -92,8 +95,30 @@ fn views(app: &App<Indexer>) -> Result<Vec<(&'static str, Vec<String>)>> {
         ("account, token transfers", pages("/account/", &accounts, "?tab=transfers")),
         ("account, EVM", pages("/account/", &accounts, "?tab=evm")),
         ("account, internal", pages("/account/", &accounts, "?tab=internal")),
+        ("account, NFTs", pages("/account/", &accounts, "?tab=nfts")),
+        ("account, IBC", pages("/account/", &accounts, "?tab=packets")),
+        ("account, bridge", pages("/account/", &accounts, "?tab=bridge")),
+        ("tokens", same("/tokens")),
+        ("token", pages("/token/", &tokens, "")),
+        ("token, holders", pages("/token/", &tokens, "?tab=holders")),
+        ("token, earlier holders", pages("/token/", &tokens, "?tab=holders&height=1000")),
+        ("collections", same("/collections")),
+        ("channels", same("/ibc")),
+        ("bridge", same("/bridge")),
+        ("search", pages("/search?q=", &tokens, "")),
         ("holders", pages("/holders?denom=", &["GAS".to_owned()], "")),
     ])
+}
+
+/// The addresses of tokens that moved.
+fn tokens(app: &App<Indexer>) -> Result<Vec<String>> {
+    let reply = app.read(&format!("/indexer/ledger/v1/tokens?pagination.limit={DISTINCT}"))?;
+    let page: Value = serde_json::from_slice(&reply.body)?;
+    let rows = page["tokens"].as_array().context("tokens")?.iter();
+    let names: Vec<_> =
+        rows.filter_map(|row| row["address"].as_str().filter(|name| !name.is_empty())).collect();
+    ensure!(!names.is_empty(), "no token has an address");
+    Ok(names.into_iter().map(str::to_owned).collect())
 }
 
 /// A member of rows at random offsets of a list.

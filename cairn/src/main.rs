@@ -35,6 +35,7 @@
 mod abi;
 mod args;
 mod chains;
+mod contracts;
 mod control;
 mod database;
 mod db;

@@ -11,14 +11,14 @@ use anyhow::Context as _;
 use comet_rpc::CometRpc;
 use etherscan::{Contracts, Etherscan, Verified};
 use evm_rpc::EvmRpc;
-use explorer::{Decoding, Inputs, KnownContract};
+use explorer::Inputs;
 use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
-use serde_json::json;
 use store::Store;
 use web::app::App;
 use web::serve::server::{Server, default_workers};
 
+use crate::contracts::Known;
 use crate::pages::Pages;
 use crate::settings::Settings;
 
@@ -167,14 +167,8 @@ pub(crate) fn app(
     }
     let routing = pages.routing.map(|routing| Arc::new(routing) as _);
     let contracts = settings.abi.clone().map(Contracts::new);
-    let known = contracts.clone().map(|contracts| -> KnownContract {
-        Arc::new(move |address| match contracts.get(address) {
-            Ok(contract) => contract.map(|of| Ok(json!({ "name": of.name(), "abi": of.abi() }))),
-            Err(error) => Some(Err(error.to_string())),
-        })
-    });
-    let decoding: Decoding = Arc::new(move |index, hash| etherscan::decoded(index, contracts.as_ref(), hash));
-    let inputs = Inputs { routing, head: pages.head, decoding: Some(decoding), contracts: known, base };
+    let contracts = Arc::new(Known { contracts, forward: settings.evm_forward()? });
+    let inputs = Inputs { routing, head: pages.head, contracts: Some(contracts), base };
     Ok(explorer::mount(app, inputs)?)
 }
 

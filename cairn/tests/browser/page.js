@@ -91,6 +91,7 @@
   for (const time of main.querySelectorAll("time")) time.remove();
   const internal = [...document.links].filter((link) => link.origin === location.origin);
   return {
+    title: document.title,
     overflow: overflow(),
     contrast: contrast(),
     links: [...new Set(internal.map((link) => link.pathname + link.search))],

@@ -7,7 +7,7 @@ use crate::support::{Cairn, get, post, until};
 use crate::walk::{PAGE, ROUTE_VIEWS, VIEWS, Walk};
 
 /// The views of chains with EVM transactions.
-const EVM_VIEWS: [&str; 2] = ["/evm-txs", "/holders"];
+const EVM_VIEWS: [&str; 3] = ["/evm-txs", "/holders", "/contract/*"];
 
 /// The views of chains through whose channels packets have passed.
 const BETWEEN_CHAINS: [&str; 5] =
@@ -109,6 +109,7 @@ fn pages_of_an_evm_chain_with_routes_and_transfers() {
 
     let mut more = vec![route.clone(), format!("{route}x"), route.replace("amount=1.5", "amount=1.2345678")];
     more.extend(transfers.iter().map(|transfer| format!("/transfer?{transfer}")));
+    more.push("/contract/0x1ebeb4aa9d6b7ad48e093a336feb6c17358250e2".to_owned());
     walk(&demo, &mut chromium, "evm-scenario", &more, &BETWEEN_CHAINS);
 }
 
@@ -139,7 +140,7 @@ fn pages_of_a_wasm_chain() {
 #[test]
 fn pages_of_a_rollup_of_a_recorded_pair() {
     let demo = Demo::start("l1-l2/l2");
-    walk(&demo, &mut Chromium::start(), "l1-l2", &[], &["/bridge/output/*"]);
+    walk(&demo, &mut Chromium::start(), "l1-l2", &[], &["/bridge/output/*", "/contract/*"]);
 }
 
 #[test]

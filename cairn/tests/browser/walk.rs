@@ -13,7 +13,7 @@ use crate::support::get_text;
 use crate::tab::{Screen, Tab};
 
 /// The views of a chain's index; a segment `*` matches any.
-pub(crate) const VIEWS: [&str; 20] = [
+pub(crate) const VIEWS: [&str; 21] = [
     "/",
     "/blocks",
     "/block/*",
@@ -21,6 +21,7 @@ pub(crate) const VIEWS: [&str; 20] = [
     "/tx/*",
     "/evm-txs",
     "/account/*",
+    "/contract/*",
     "/collections",
     "/collection/*",
     "/tokens",
@@ -66,6 +67,11 @@ const NAMED: [&str; 9] =
 /// The script that reports on a page.
 pub(crate) const PAGE: &str = include_str!("page.js");
 
+/// Runs axe-core, whose rules are those of WCAG 2.2 AA and of good practice; evaluates to what it finds. Contrast is computed by [`PAGE`] in
+/// less time.
+const AXE: &str = r#"axe.run({ resultTypes: ["violations"], rules: { "color-contrast": { enabled: false } } }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => `axe ${id}: ${nodes.slice(0, 2).map(({ html }) => html.slice(0, 160)).join(" and ")}`))"#;
+
 /// The focused element: its place, and whether a user sees that it has the focus.
 const FOCUS: &str = r#"(() => {
     const element = document.activeElement, style = getComputedStyle(element);
@@ -87,6 +93,8 @@ pub(crate) struct Walk {
     found: BTreeMap<&'static str, usize>,
     /// Their folder, if they are wanted.
     screenshots: Option<PathBuf>,
+    /// The source of axe-core, if it is there.
+    axe: Option<String>,
     faults: Vec<String>,
 }
 
@@ -103,7 +111,8 @@ impl Walk {
         let seen = queue.iter().cloned().collect();
         let origin = origin.trim_end_matches('/').to_owned();
         let found = BTreeMap::new();
-        Self { tab, origin, queue, seen, found, screenshots, faults: Vec::new() }
+        let axe = std::env::var_os("AXE").map(|file| std::fs::read_to_string(file).unwrap());
+        Self { tab, origin, queue, seen, found, screenshots, axe, faults: Vec::new() }
     }
 
     /// Walks to the end; returns the number of pages that links lead to, by view. Panics with all faults if there are any.
@@ -171,7 +180,13 @@ impl Walk {
         if number == 1 {
             self.press_tab(target);
         }
+        self.ask_axe(target);
         let page = self.tab.evaluate(PAGE);
+        let title = page["title"].as_str().unwrap();
+        // What the page is of, then the chain.
+        if title.split_once(" · ").is_none_or(|(own, _)| own.trim().is_empty()) {
+            self.fault(target, &format!("the title is {title:?}"));
+        }
         for fault in figures::differences(&self.origin, &page) {
             self.fault(target, &fault);
         }
@@ -183,6 +198,19 @@ impl Walk {
             let link = link.as_str().unwrap().to_owned();
             if self.seen.insert(link.clone()) {
                 self.queue.push_back(link);
+            }
+        }
+    }
+
+    /// Findings of axe-core on the widest and on the narrowest screen.
+    fn ask_axe(&mut self, target: &str) {
+        let Some(axe) = self.axe.clone() else { return };
+        // Its value is an object that no message can hold.
+        self.tab.evaluate(&format!("{axe}; true"));
+        for screen in [SCREENS[2], WIDE] {
+            self.tab.show_on(screen);
+            for finding in self.tab.evaluate(AXE).as_array().unwrap() {
+                self.fault(target, &format!("{}: {}", screen.name, finding.as_str().unwrap()));
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! One rule for both kinds of hash on every route: hex of any length is well-formed.
 
-use alloy::primitives::hex;
+use alloy::primitives::{hex, keccak256};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -36,6 +36,11 @@ pub fn parse_hash(text: &str) -> Result<Option<Hash>, NotHex> {
 /// The 64 lower-case digits of a hash, without `0x`.
 pub fn to_hex(hash: &Hash) -> String {
     hex::encode(hash)
+}
+
+/// The hash of the code of a contract of the EVM: keccak-256.
+pub fn code_hash(code: &[u8]) -> Hash {
+    keccak256(code).0
 }
 
 /// The hash of a transaction: SHA-256 of its raw bytes (`CometBFT` `types.Tx.Hash`).

@@ -1,5 +1,5 @@
-//! The functions and events of a contract's ABI (docs.soliditylang.org, ABI specification), and the calls and logs that they
-//! explain.
+//! The functions, events and errors of a contract's ABI (docs.soliditylang.org, ABI specification), and the calls, logs and
+//! reverts that they explain.
 //!
 //! # Invariants
 //! * Data that nobody vouches for is read by types that somebody gave: what may come of both has a bound before any of it is read.
@@ -21,37 +21,41 @@ const MAX_TYPE: usize = 1024;
 const MAX_VALUES: usize = 1 << 18;
 
 /// Bytes of the values that are shown.
-const MAX_SHOWN: usize = 64 << 10;
+pub(crate) const MAX_SHOWN: usize = 64 << 10;
 
 /// Bytes of a word.
 const WORD: usize = 32;
 
 /// An entry of an ABI.
 #[derive(Deserialize)]
-struct Entry {
+pub(crate) struct Entry {
     #[serde(rename = "type", default)]
-    kind: String,
+    pub(crate) kind: String,
     #[serde(default)]
-    name: String,
+    pub(crate) name: String,
     #[serde(default)]
     anonymous: bool,
+    #[serde(rename = "stateMutability", default)]
+    pub(crate) mutability: String,
     #[serde(default)]
-    inputs: Vec<Parameter>,
+    pub(crate) inputs: Vec<Parameter>,
+    #[serde(default)]
+    pub(crate) outputs: Vec<Parameter>,
 }
 
 #[derive(Deserialize)]
-struct Parameter {
+pub(crate) struct Parameter {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
-    name: String,
+    pub(crate) name: String,
     #[serde(default)]
     indexed: bool,
     #[serde(default)]
     components: Vec<Parameter>,
 }
 
-/// A function or an event.
+/// A function, an event or an error.
 #[derive(Debug)]
 pub struct Signature {
     /// As explorers show it, `transfer(address to, uint256 value)`.
@@ -73,10 +77,11 @@ pub struct Abi {
     functions: HashMap<[u8; 4], Signature>,
     /// By the first topic, and by the number of arguments in further ones.
     events: HashMap<([u8; 32], usize), Signature>,
+    errors: HashMap<[u8; 4], Signature>,
 }
 
 impl Abi {
-    /// Reads an ABI; entries that are neither functions nor events are skipped.
+    /// Reads an ABI; entries of other kinds are skipped.
     pub fn new(abi: &Value) -> Self {
         let mut read = Self::default();
         let entries = abi.as_array().into_iter().flatten();
@@ -84,6 +89,7 @@ impl Abi {
             let Some((hash, signature)) = signature(&entry) else { continue };
             match (&*entry.kind, hash.first_chunk::<4>()) {
                 ("function", Some(selector)) => _ = read.functions.insert(*selector, signature),
+                ("error", Some(selector)) => _ = read.errors.insert(*selector, signature),
                 ("event", _) if !entry.anonymous => {
                     let indexed = signature.inputs.iter().filter(|input| input.indexed).count();
                     read.events.insert((hash, indexed), signature);
@@ -94,15 +100,20 @@ impl Abi {
         read
     }
 
-    /// How many functions and events it has.
+    /// How many functions, events and errors it has.
     #[cfg(test)]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.functions.len(), self.events.len())
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        (self.functions.len(), self.events.len(), self.errors.len())
     }
 
     /// The function that a call with this input calls.
     pub fn function(&self, input: &[u8]) -> Option<&Signature> {
         self.functions.get(input.first_chunk::<4>()?)
+    }
+
+    /// The error that a call with this output reverted with.
+    pub fn error(&self, output: &[u8]) -> Option<&Signature> {
+        self.errors.get(output.first_chunk::<4>()?)
     }
 
     /// The event that a log with these topics reports.
@@ -113,7 +124,8 @@ impl Abi {
 }
 
 impl Signature {
-    /// The arguments of a call with this input, each with name, type and value. `None` if it has others, or they are too many.
+    /// The arguments of a call with this input, or of an error with this output, each with name, type and value. `None` if it has
+    /// others, or they are too many.
     pub fn arguments(&self, input: &[u8]) -> Option<Value> {
         self.decoded(&[], input.get(4..)?)
     }
@@ -164,7 +176,7 @@ fn signature(entry: &Entry) -> Option<([u8; 32], Signature)> {
 }
 
 /// The type in a signature: a tuple is the list of its components.
-fn canonical(parameter: &Parameter, depth: usize) -> Option<String> {
+pub(crate) fn canonical(parameter: &Parameter, depth: usize) -> Option<String> {
     let Some(array) = parameter.kind.strip_prefix("tuple") else { return Some(parameter.kind.clone()) };
     if depth == MAX_DEPTH {
         return None;
@@ -173,14 +185,15 @@ fn canonical(parameter: &Parameter, depth: usize) -> Option<String> {
     Some(format!("({}){array}", components.collect::<Option<Vec<_>>>()?.join(",")))
 }
 
+/// A type that values are read of; `None` for none. A list of nothing has any length.
+pub(crate) fn type_of(kind: &str) -> Option<DynSolType> {
+    let is_read = kind.len() <= MAX_TYPE && !kind.contains("[0]") && !kind.contains("()");
+    if is_read { DynSolType::parse(kind).ok() } else { None }
+}
+
 /// The values of these types in data.
-fn values<'k>(kinds: impl Iterator<Item = &'k str>, data: &[u8]) -> Option<Vec<DynSolValue>> {
-    // A list of nothing has any length.
-    let kind = |kind: &str| {
-        let is_read = kind.len() <= MAX_TYPE && !kind.contains("[0]") && !kind.contains("()");
-        if is_read { DynSolType::parse(kind).ok() } else { None }
-    };
-    let kinds = kinds.map(kind).collect::<Option<Vec<_>>>()?;
+pub(crate) fn values<'k>(kinds: impl Iterator<Item = &'k str>, data: &[u8]) -> Option<Vec<DynSolValue>> {
+    let kinds = kinds.map(type_of).collect::<Option<Vec<_>>>()?;
     if kinds.is_empty() {
         return Some(Vec::new());
     }
@@ -213,7 +226,7 @@ fn hex_of(bytes: &[u8]) -> Value {
 }
 
 /// A value as JSON: numbers as decimal texts, bytes as hex. `None` for more bytes than `shown` has left.
-fn json_of(value: &DynSolValue, shown: &mut usize) -> Option<Value> {
+pub(crate) fn json_of(value: &DynSolValue, shown: &mut usize) -> Option<Value> {
     let json = match value {
         DynSolValue::Bool(is) => json!(is),
         DynSolValue::Int(number, _) => number.to_string().into(),

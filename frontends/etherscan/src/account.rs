@@ -100,7 +100,7 @@ struct Transfer<'a> {
 
 pub(crate) fn txlist(reads: &Reads<'_>) -> Outcome {
     let (account, window) = (reads.form.one_address("address")?, reads.window()?);
-    let (mut rows, head, mut abis) = (Vec::new(), reads.view.head(), Abis::new(reads));
+    let (mut rows, head, mut abis) = (Vec::new(), reads.view.head(), Abis::new(reads.contracts));
     reads.view.txs_of(account, parties(reads)?, &window, &mut |row| {
         let (common, summary, receipt) = (Common::of(row, head), row.tx.summary(), row.receipt);
         let succeeded = receipt.status != "0x0";
@@ -201,7 +201,7 @@ fn transfers(reads: &Reads<'_>, standard: Standard) -> Outcome {
         return Err(Failure::Text("Error! Missing address or contract address".to_owned()));
     }
     let (mut rows, window, head) = (Vec::new(), reads.window()?, reads.view.head());
-    let (of, mut abis) = (TransfersOf { standard, account, contract }, Abis::new(reads));
+    let (of, mut abis) = (TransfersOf { standard, account, contract }, Abis::new(reads.contracts));
     let mut tokens: HashMap<[u8; 20], TokenReply> = HashMap::new();
     reads.view.transfers_of(&of, &window, &mut |row| {
         let (common, name) = (Common::of(row.tx, head), function_name(&mut abis, &row.summary));

@@ -65,6 +65,11 @@ impl Contracts {
         Contract::read(&path).map(Some)
     }
 
+    /// As [`Self::get`]; an error is also in the log.
+    pub(crate) fn get_logged(&self, address: &[u8; 20]) -> Result<Option<Contract>, ContractError> {
+        self.get(address).inspect_err(|error| tracing::warn!(%error, "the file of a contract cannot be used"))
+    }
+
     /// Takes the contract in the file `from` as the one at `address`.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod logs;
 mod node;
 mod outcome;
 mod proxy_contract;
+pub mod reading;
 mod reads;
 mod row;
 mod server;
@@ -29,6 +30,6 @@ mod token;
 mod verified;
 
 pub use self::contracts::Contracts;
-pub use self::decoded::decoded;
+pub use self::decoded::{calls, decoded};
 pub use self::server::{ENDPOINTS, Etherscan};
 pub use self::verified::Verified;

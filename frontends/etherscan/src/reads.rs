@@ -35,9 +35,8 @@ impl Reads<'_> {
     /// # Errors
     /// If its file cannot be used: the reason goes to the log.
     pub(crate) fn contract(&self, address: &[u8; 20]) -> Result<Option<Contract>, Failure> {
-        let contract = self.contracts.map(|contracts| contracts.get(address)).transpose();
-        contract.map(Option::flatten).map_err(|error| {
-            tracing::warn!(%error, "the file of a contract cannot be used");
+        let contract = self.contracts.map(|contracts| contracts.get_logged(address)).transpose();
+        contract.map(Option::flatten).map_err(|_| {
             let address = hex::encode(address);
             Failure::Text(format!("Error! The file of contract 0x{address} cannot be used: see the log"))
         })

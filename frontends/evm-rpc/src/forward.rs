@@ -125,11 +125,28 @@ impl Forward {
     }
 
     /// True if calls of `group` are forwarded.
-    pub(crate) fn has(&self, group: Group) -> bool {
+    pub fn has(&self, group: Group) -> bool {
         self.groups.contains(&group)
     }
 
-    /// The result of a node of the chain whose EIP-155 id and last indexed height `view` returns.
+    /// The result of a node of the chain whose EIP-155 id and last indexed height `view` returns, or its error, both as JSON.
+    ///
+    /// # Errors
+    /// The error object of JSON-RPC: that of the node, or one of this server if no node replies.
+    pub async fn call_json(
+        &self,
+        view: impl Fn() -> Result<(u64, u64), HttpError>,
+        method: &'static str,
+        params: &str,
+    ) -> Result<Vec<u8>, Vec<u8>> {
+        self.call(view, method, Some(params)).await.map_err(|error| {
+            let mut object = Vec::new();
+            error.write(&mut object);
+            object
+        })
+    }
+
+    /// As [`Self::call_json`], with the error as a value.
     pub(crate) async fn call(
         &self,
         view: impl Fn() -> Result<(u64, u64), HttpError>,

@@ -2,15 +2,9 @@
 // A part is fetched again as HTML from the page's own address, so the server alone renders.
 "use strict";
 
-// The reader's choice of light or dark; without one, the system's.
+// The reader's choice of light or dark, which `theme.js` has set; without one, the system's.
 const root = document.documentElement;
 const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-try {
-  const chosen = localStorage.getItem("theme");
-  if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
-} catch {
-  // A browser may forbid storage: then the choice lasts for the page.
-}
 for (const button of document.querySelectorAll("button.theme")) {
   button.hidden = false;
   button.addEventListener("click", () => {
@@ -18,7 +12,7 @@ for (const button of document.querySelectorAll("button.theme")) {
     try {
       localStorage.setItem("theme", root.dataset.theme);
     } catch {
-      // As above.
+      // A browser may forbid storage: then the choice lasts for the page.
     }
   });
 }
@@ -99,6 +93,16 @@ for (const form of document.querySelectorAll("form[data-submit]")) {
     const forget = ({ formData }) => target.dataset.submits.split(" ").forEach((name) => formData.delete(name));
     form.addEventListener("formdata", forget, { once: true });
     form.requestSubmit();
+  });
+}
+// What is typed narrows a long list to the options that contain it; the chosen one stays.
+for (const input of document.querySelectorAll("input[data-narrows]")) {
+  const select = input.form.elements[input.dataset.narrows];
+  const all = [...select.options];
+  input.closest("label").hidden = false;
+  input.addEventListener("input", () => {
+    const part = input.value.trim().toLowerCase();
+    select.replaceChildren(...all.filter((option) => option.selected || option.text.toLowerCase().includes(part)));
   });
 }
 // Buttons that copy a whole hash or address; without a clipboard, as on a page without TLS, they stay hidden.

@@ -1,4 +1,4 @@
-//! Style sheet, script and icon, embedded in the program.
+//! Style sheet, scripts and icon, embedded in the program.
 //!
 //! Their links carry a hash of the contents, so browsers may keep them for a year.
 
@@ -16,6 +16,7 @@ use crate::explorer::Explorer;
 
 const STYLE: &str = include_str!("../assets/explorer.css");
 const SCRIPT: &str = include_str!("../assets/explorer.js");
+const THEME: &str = include_str!("../assets/theme.js");
 /// Cursors and filters would lead crawlers through endless pages.
 const ROBOTS: &str = "User-agent: *\nDisallow: /indexer/\nDisallow: /v2/\nDisallow: /search\nDisallow: /*?\n";
 const ICON: &str = include_str!("../assets/icon.svg");
@@ -31,6 +32,7 @@ static FILE: Text = Text { content_type: "text/plain", doc: "A file of the pages
 pub(crate) const ENDPOINTS: &[Endpoint<Explorer>] = &[
     file("/assets/explorer.css", |_, _| Ok(reply("text/css; charset=utf-8", STYLE))),
     file("/assets/explorer.js", |_, _| Ok(reply("text/javascript; charset=utf-8", SCRIPT))),
+    file("/assets/theme.js", |_, _| Ok(reply("text/javascript; charset=utf-8", THEME))),
     file("/assets/icon.svg", |_, _| Ok(reply("image/svg+xml", ICON))),
     Endpoint {
         cache: MaxAge::RECORD,
@@ -42,6 +44,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Explorer>] = &[
 pub(crate) static STYLE_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/explorer.css", STYLE));
 /// Link to the script.
 pub(crate) static SCRIPT_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/explorer.js", SCRIPT));
+/// Link to the script that runs before the page is painted.
+pub(crate) static THEME_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/theme.js", THEME));
 /// Link to the icon.
 pub(crate) static ICON_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/icon.svg", ICON));
 

@@ -11,13 +11,16 @@ use query::Indexer;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use web::app::App;
+use web::call::Call;
 use web::http_error::HttpError;
+use web::limits::share::Share;
 
 use crate::activity::{Activity, LastActivity};
+use crate::contracts::{CallError, Contracts, StateCall};
 use crate::routing::{Routing, Unit};
 use crate::target::encoded;
 use crate::units::{Units, unit_of};
-use query::v1::{GetLedgerTokenResponse, GetStatusResponse};
+use query::v1::{GetLedgerTokenResponse, GetStatusResponse, InternalTx};
 
 /// The height of the chain according to the node; `None` if it is not known.
 pub type Head = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
@@ -29,24 +32,14 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Maximum bytes of a response that a page shows: parsed, it takes several times as many.
 const MAX_SHOWN: usize = 16 << 20;
 
-/// What is known of the call and the logs of an EVM transaction with this hash, as `/indexer/evm/v1/decoded/{hash}` says it;
-/// `None` if there is no such transaction.
-pub type Decoding = Arc<dyn Fn(&Indexer, &str) -> Result<Option<Value>, HttpError> + Send + Sync>;
-
-/// What is known of the contract at an address: an object with `name` and `abi`, or why its file cannot be used. `None` if nothing is
-/// known.
-pub type KnownContract = Arc<dyn Fn(&[u8; 20]) -> Option<Result<Value, String>> + Send + Sync>;
-
 /// What the pages of an index read beside it.
 pub struct Inputs {
     /// The routing service, if there are pages of it.
     pub routing: Option<Arc<dyn Routing>>,
     /// The height of the chain according to the node.
     pub head: Head,
-    /// What explains EVM transactions.
-    pub decoding: Option<Decoding>,
-    /// The contracts whose ABI is known.
-    pub contracts: Option<KnownContract>,
+    /// What explains contracts and EVM transactions.
+    pub contracts: Option<Arc<dyn Contracts>>,
     /// The prefix of the paths that clients see, such as `/c/rollup-1`, or empty.
     pub base: String,
 }
@@ -57,8 +50,7 @@ pub struct Explorer {
     index: Option<OnceLock<Weak<App<Indexer>>>>,
     routing: Option<Arc<dyn Routing>>,
     head: Head,
-    decoding: Option<Decoding>,
-    contracts: Option<KnownContract>,
+    contracts: Option<Arc<dyn Contracts>>,
     /// Chain id and version, read at the start.
     about: GetStatusResponse,
     /// Prefix of bech32 addresses.
@@ -74,47 +66,24 @@ pub struct Explorer {
 
 impl Explorer {
     pub(crate) fn over_index(index: &App<Indexer>, inputs: Inputs) -> Result<Self, HttpError> {
-        let Inputs { routing, head, decoding, contracts, base } = inputs;
         let about = parse(&index.read("/status")?.body)?;
         let (prefix, is_evm) = (index.state().prefix().to_owned(), index.state().is_evm());
-        let (index, samples) = (Some(OnceLock::new()), Mutex::default());
-        let (units, activity) = (Units::default(), LastActivity::default());
-        Ok(Self {
-            index,
-            routing,
-            head,
-            decoding,
-            contracts,
-            about,
-            prefix,
-            is_evm,
-            samples,
-            base,
-            units,
-            activity,
-        })
+        Ok(Self { index: Some(OnceLock::new()), prefix, is_evm, ..Self::new(inputs, about) })
     }
 
     pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
         let about = GetStatusResponse { version: version.to_owned(), ..GetStatusResponse::default() };
-        let (prefix, base, samples) = (String::new(), String::new(), Mutex::default());
-        let (head, routing): (Head, _) = (Arc::new(|| None), Some(routing));
-        let (index, decoding, contracts, is_evm) = (None, None, None, false);
-        let (units, activity) = (Units::default(), LastActivity::default());
-        Self {
-            index,
-            routing,
-            head,
-            decoding,
-            contracts,
-            about,
-            prefix,
-            is_evm,
-            samples,
-            base,
-            units,
-            activity,
-        }
+        let inputs =
+            Inputs { routing: Some(routing), head: Arc::new(|| None), contracts: None, base: String::new() };
+        Self::new(inputs, about)
+    }
+
+    /// Without an index.
+    fn new(inputs: Inputs, about: GetStatusResponse) -> Self {
+        let Inputs { routing, head, contracts, base } = inputs;
+        let (index, prefix, is_evm) = (None, String::new(), false);
+        let (samples, units, activity) = Default::default();
+        Self { index, routing, head, contracts, about, prefix, is_evm, samples, base, units, activity }
     }
 
     /// Prefix of the paths of this server; empty without one.
@@ -142,13 +111,55 @@ impl Explorer {
 
     /// What explains an EVM transaction; null if nothing does.
     pub(crate) fn decoded(&self, hash: &str) -> Result<Value, HttpError> {
-        let Some(decoding) = &self.decoding else { return Ok(Value::Null) };
-        Ok(decoding(self.index()?.state(), hash)?.unwrap_or_default())
+        let Some(contracts) = &self.contracts else { return Ok(Value::Null) };
+        Ok(contracts.tx(self.index()?.state(), hash)?.unwrap_or_default())
     }
 
-    /// What is known of a contract: see [`KnownContract`].
+    /// What explains the calls of a transaction; empty if nothing does.
+    pub(crate) fn explained(&self, calls: &[InternalTx]) -> Vec<Value> {
+        self.contracts.as_ref().map(|contracts| contracts.calls(calls)).unwrap_or_default()
+    }
+
+    /// What is known of a contract: see [`Contracts::contract`].
     pub(crate) fn contract(&self, address: &[u8; 20]) -> Option<Result<Value, String>> {
-        self.contracts.as_ref()?(address)
+        self.contracts.as_ref()?.contract(address)
+    }
+
+    /// As [`Self::contract`], read in the share of a client.
+    pub(crate) async fn contract_later(
+        &self,
+        share: Option<&Share>,
+        address: [u8; 20],
+    ) -> Result<Option<Result<Value, String>>, HttpError> {
+        let Some(contracts) = self.contracts.clone() else { return Ok(None) };
+        let job = move || contracts.contract(&address);
+        match share {
+            Some(share) => share.run(job).await,
+            None => Ok(job()),
+        }
+    }
+
+    /// True if the state of contracts can be read.
+    pub(crate) fn has_state(&self) -> bool {
+        self.contracts.as_ref().is_some_and(|contracts| contracts.has_state())
+    }
+
+    /// The results of calls to a node, which count as requests of the client.
+    pub(crate) async fn state(
+        &self,
+        call: &Call<'_>,
+        calls: Vec<StateCall>,
+    ) -> Result<Vec<Result<Value, CallError>>, HttpError> {
+        let Some(contracts) = &self.contracts else { return Ok(Vec::new()) };
+        if let Some(share) = call.share() {
+            share.charge(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+        }
+        Ok(contracts.state(self.index()?.state(), calls).await)
+    }
+
+    /// What is known of contracts.
+    pub(crate) fn contracts(&self) -> Option<&Arc<dyn Contracts>> {
+        self.contracts.as_ref()
     }
 
     /// As [`Self::read`], not parsed.

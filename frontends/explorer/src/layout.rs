@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
 use web::http_error::HttpError;
 
-use crate::assets::{ICON_LINK, SCRIPT_LINK, STYLE_LINK};
+use crate::assets::{ICON_LINK, SCRIPT_LINK, STYLE_LINK, THEME_LINK};
 use crate::explorer::Explorer;
 use crate::format::{clipped, none};
 
@@ -39,6 +39,7 @@ pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) @if !about.is_empty() { " " (about) } " · " (chain) }
+                script src=(*THEME_LINK) {}
                 link rel="icon" type="image/svg+xml" href=(*ICON_LINK);
                 link rel="stylesheet" href=(*STYLE_LINK);
                 script src=(*SCRIPT_LINK) defer {}

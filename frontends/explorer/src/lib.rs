@@ -10,7 +10,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`routing`] | what the pages need of a routing service |
+//! | [`routing`], [`contracts`] | what the pages need of a routing service, and of contracts |
 //! | `explorer` | shared state: reads of the APIs, catch-up rate |
 //! | `activity` | hours and days of the chain |
 //! | `evm`, `units` | the halves of an EVM transaction; display units of denoms |
@@ -24,6 +24,7 @@
 
 mod activity;
 mod assets;
+pub mod contracts;
 mod evm;
 mod explorer;
 mod format;
@@ -47,7 +48,7 @@ use web::cors::Cors;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 
-pub use self::explorer::{Decoding, Explorer, Head, Inputs, KnownContract};
+pub use self::explorer::{Explorer, Head, Inputs};
 use self::routing::Routing;
 
 /// The pages of an index, with those of routes.

@@ -67,6 +67,11 @@ pub(crate) fn account(address: &str) -> String {
     format!("/account/{}", encoded(address))
 }
 
+/// The page of a contract's code and functions.
+pub(crate) fn contract(address: &str) -> String {
+    format!("/contract/{}", encoded(address))
+}
+
 /// The page of a collection.
 pub(crate) fn collection(address: &str) -> String {
     format!("/collection/{}", encoded(address))

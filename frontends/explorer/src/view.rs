@@ -39,8 +39,8 @@ pub(crate) trait View {
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError>;
 }
 
-/// A page that reads the routing API, which may query nodes.
-pub(crate) trait RouteView {
+/// A page that waits for a reply: of the routing API, or of a node.
+pub(crate) trait WaitingView {
     const PATH: &'static str;
     const SUMMARY: &'static str;
     const PARAMS: &'static [Param];
@@ -48,8 +48,8 @@ pub(crate) trait RouteView {
     fn respond<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>>;
 }
 
-/// What a form of a [`RouteView`] does, at the same path.
-pub(crate) trait RouteForm: RouteView {
+/// What a form of a [`WaitingView`] does, at the same path.
+pub(crate) trait RouteForm: WaitingView {
     fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>>;
 }
 
@@ -58,8 +58,8 @@ pub(crate) const fn page<V: View>() -> Endpoint<Explorer> {
     endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Sync(respond::<V>))
 }
 
-/// The endpoint of a view of the routing API.
-pub(crate) const fn route_page<V: RouteView>() -> Endpoint<Explorer> {
+/// The endpoint of a view that waits for a reply.
+pub(crate) const fn waiting_page<V: WaitingView>() -> Endpoint<Explorer> {
     endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Async(respond_later::<V>))
 }
 
@@ -84,7 +84,7 @@ fn respond<V: View>(explorer: &Explorer, call: &Call<'_>) -> Result<Reply, HttpE
     Ok(reply(explorer, V::PATH, V::respond(explorer, call)))
 }
 
-fn respond_later<'a, V: RouteView>(
+fn respond_later<'a, V: WaitingView>(
     explorer: &'a Explorer,
     call: &'a Call<'a>,
 ) -> BoxFuture<'a, Result<Reply, HttpError>> {

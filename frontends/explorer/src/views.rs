@@ -5,6 +5,7 @@ mod block;
 mod bridge;
 mod chart;
 mod collection;
+mod contract;
 mod decoded;
 mod evm_half;
 mod evm_log;
@@ -20,6 +21,7 @@ mod movements;
 mod overview;
 mod packets;
 mod planned_route;
+mod revert;
 mod route;
 mod route_end;
 mod rows;
@@ -35,7 +37,7 @@ mod txs;
 use web::endpoint::Endpoint;
 
 use crate::explorer::Explorer;
-use crate::view::{page, route_form, route_page};
+use crate::view::{page, route_form, waiting_page};
 
 /// The pages of an index.
 pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
@@ -47,6 +49,7 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
     page::<evm_tx::EvmTxsPage>(),
     page::<evm_tx::EvmTxPage>(),
     page::<account::AccountPage>(),
+    waiting_page::<contract::ContractPage>(),
     page::<collection::CollectionsPage>(),
     page::<collection::CollectionPage>(),
     page::<tokens::TokensPage>(),
@@ -65,8 +68,8 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
 
 /// The pages of a routing service.
 pub(crate) const OF_ROUTES: &[Endpoint<Explorer>] = &[
-    route_page::<route::RoutePage>(),
-    route_page::<transfer::TransferPage>(),
+    waiting_page::<route::RoutePage>(),
+    waiting_page::<transfer::TransferPage>(),
     route_form::<transfer::TransferPage>(),
 ];
 

@@ -1,6 +1,5 @@
 //! An account: what it holds, what it did, and who created it if it is a contract.
 
-mod contract;
 mod elsewhere;
 mod money;
 mod records;
@@ -8,6 +7,7 @@ mod tab;
 
 use chain::{Account, Timestamp};
 use maud::{Markup, html};
+use query::evm::history::CreationRow;
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
@@ -48,22 +48,26 @@ impl View for AccountPage {
         let address = call.text("account");
         // The API reports an address that does not parse.
         let parsed = Account::parse(address, explorer.prefix());
-        let contract = parsed.and_then(|account| <[u8; 20]>::try_from(account.as_bytes()).ok());
+        let contract = parsed.as_ref().and_then(|account| <[u8; 20]>::try_from(account.as_bytes()).ok());
         let known = contract.and_then(|contract| explorer.contract(&contract));
-        let has_abi = known.is_some();
-        let tabs = || Tab::ALL.into_iter().filter(|tab| tab.is_of(explorer, has_abi));
+        let created = contract.map(|contract| explorer.creation(contract)).transpose()?.flatten();
+        let is_contract = known.is_some() || created.is_some();
+        let tabs = || Tab::ALL.into_iter().filter(|tab| tab.is_of(explorer, is_contract));
         let wanted = call.first("tab").unwrap_or("txs");
         let tab = tabs().find(|tab| tab.names().0 == wanted).unwrap_or(Tab::Txs);
-        let page = |tab: Tab| {
-            let page = Target::new(target::account(address));
-            if tab == Tab::Txs { page } else { page.with("tab", tab.names().0) }
+        let page = |tab: Tab| match tab {
+            Tab::Txs => Target::new(target::account(address)),
+            Tab::Contract => {
+                Target::new(target::contract(&parsed.as_ref().map_or_else(String::new, Account::to_hex)))
+            }
+            _ => Target::new(target::account(address)).with("tab", tab.names().0),
         };
         let (list, mut requests) = match tab {
             Tab::Balances => money::balances(explorer, call, page(tab))?,
             Tab::Transfers => money::transfers(explorer, call, page(tab))?,
             Tab::Packets => elsewhere::ibc(explorer, call, page(tab))?,
             Tab::Bridge => elsewhere::over_bridge(explorer, call, page(tab))?,
-            Tab::Contract => (known.as_ref().map(contract::abi).unwrap_or_default(), Vec::new()),
+            Tab::Contract => return Ok(Response::Redirect(page(tab).into_string())),
             Tab::Txs | Tab::Evm | Tab::Internal | Tab::Nfts => records::list(explorer, call, tab, page(tab))?,
         };
         let mut balances = html! {};
@@ -77,7 +81,7 @@ impl View for AccountPage {
         let name = known.as_ref().and_then(|known| known.as_ref().ok()?["name"].as_str()).unwrap_or_default();
         let body = html! {
             section.card {
-                @if let Some(account) = parsed { (about(explorer, &account, name)?) }
+                @if let Some(account) = &parsed { (about(explorer, account, name, created)?) }
             }
             (balances)
             nav.tabs aria-label="Lists of the account" {
@@ -96,11 +100,14 @@ impl View for AccountPage {
 }
 
 /// Its spellings, how much it did, and of a contract who created it.
-fn about(explorer: &Explorer, account: &Account, name: &str) -> Result<Markup, HttpError> {
+fn about(
+    explorer: &Explorer,
+    account: &Account,
+    name: &str,
+    created: Option<CreationRow>,
+) -> Result<Markup, HttpError> {
     let bech32 = account.to_bech32(explorer.prefix());
     let transfers = money::number_of_transfers(explorer, &bech32)?;
-    let contract = <[u8; 20]>::try_from(account.as_bytes()).ok();
-    let created = contract.map(|contract| explorer.creation(contract)).transpose()?.flatten();
     let mut all = vec![
         ("Name", text(name)),
         ("Bech32", copied(&bech32)),

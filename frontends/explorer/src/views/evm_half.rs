@@ -35,6 +35,8 @@ pub(super) struct EvmHalf {
     pub(super) explained: Value,
     signed: Signed,
     calls: Listing<InternalTx>,
+    /// What ABIs say of each call; empty if nothing is known.
+    explained_calls: Vec<Value>,
     request: String,
 }
 
@@ -53,7 +55,8 @@ impl EvmHalf {
         // What cannot be explained now is shown as it is.
         let explained = explorer.decoded(&tx.transaction_hash).unwrap_or_default();
         let signed = explorer.evm_signed(&tx.transaction_hash)?.unwrap_or_default();
-        Ok(Self { tx, raw, explained, signed, calls, request })
+        let explained_calls = explorer.explained(&calls.rows);
+        Ok(Self { tx, raw, explained, signed, calls, explained_calls, request })
     }
 
     /// True if it succeeded.
@@ -102,7 +105,7 @@ impl EvmHalf {
         html! {
             (section(&format!("Logs ({})", self.tx.logs.len()), &logs(&self.tx.logs, &self.explained)))
             (section(&format!("Internal calls ({})", self.calls.total()), &html! {
-                (frames::tree(&self.calls.rows, !self.succeeded()))
+                (frames::tree(&self.calls.rows, &self.explained_calls, !self.succeeded()))
                 (self.calls.pager(page))
             }))
         }

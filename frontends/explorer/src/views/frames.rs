@@ -1,33 +1,33 @@
 //! The call tree of an EVM transaction, from its frames in depth-first order.
 //!
-//! Frames have no result of their own: one failed if it returned the data of a revert or a panic.
+//! Frames have no result of their own: one failed if it returned the data of an error.
 
 use std::collections::BTreeMap;
 
-use chain::U256;
 use maud::{Markup, html};
-
-use crate::format::{account, cell, none, number, quantity};
-use crate::layout::table;
 use query::v1::InternalTx;
+use serde_json::Value;
 
-/// Selectors of `Error(string)` and `Panic(uint256)`.
-const ERROR: &str = "0x08c379a0";
-const PANIC: &str = "0x4e487b71";
+use super::revert::reason;
+use crate::format::{account, cell, none, number};
+use crate::layout::table;
 
 /// Levels that are indented; deeper ones stand at the last.
 const MAX_INDENT: usize = 8;
 
-/// The tree as rows, indented by depth. `failed` is true if the transaction failed, and so did its first frame.
-pub(crate) fn tree(frames: &[InternalTx], failed: bool) -> Markup {
+/// The tree as rows, indented by depth. `explained` is what ABIs say of each frame, or empty; `failed` is true if the transaction failed,
+/// and so did its first frame.
+pub(crate) fn tree(frames: &[InternalTx], explained: &[Value], failed: bool) -> Markup {
     let mut depths: BTreeMap<i64, usize> = BTreeMap::new();
     let mut rows = Vec::new();
-    for frame in frames {
+    for (place, frame) in frames.iter().enumerate() {
+        let explained = explained.get(place).unwrap_or(&Value::Null);
         // The parent is missing only if it is on the page before.
         let depth =
             depths.get(&frame.parent_index).map_or(usize::from(frame.parent_index >= 0), |depth| depth + 1);
         depths.insert(frame.index, depth);
-        let reason = reason(&frame.output).or_else(|| (failed && frame.parent_index < 0).then(String::new));
+        let reason =
+            reason(&frame.output, explained).or_else(|| (failed && frame.parent_index < 0).then(String::new));
         rows.push(vec![
             html! {
                 span class=(format!("depth d{}", depth.min(MAX_INDENT))) {
@@ -37,7 +37,7 @@ pub(crate) fn tree(frames: &[InternalTx], failed: bool) -> Markup {
             },
             account(&frame.from),
             account(&frame.to),
-            selector(&frame.input),
+            function(&frame.input, explained),
             number(&frame.value),
             number(&frame.gas_used),
             reason.map_or_else(none, |reason| cell(&reason)),
@@ -47,43 +47,11 @@ pub(crate) fn tree(frames: &[InternalTx], failed: bool) -> Markup {
     table("Internal calls", &columns, &rows, "There are no internal calls.")
 }
 
-/// The first four bytes of the input name the function.
-fn selector(input: &str) -> Markup {
-    input.get(..10).map_or_else(none, |selector| html! { span.mono { (selector) } })
-}
-
-/// Why a frame failed, from its output; `None` if it did not revert with a standard error.
-fn reason(output: &str) -> Option<String> {
-    let arguments = |selector| output.strip_prefix(selector);
-    if let Some(words) = arguments(PANIC) {
-        let code = quantity(&format!("0x{}", words.get(..64)?))?;
-        return Some(format!("panic 0x{code:02x}"));
-    }
-    let words = arguments(ERROR)?;
-    let text = || {
-        // Offset, length, then the bytes of the text.
-        let length = quantity(&format!("0x{}", words.get(64..128)?))?;
-        let length = usize::try_from(length.min(U256::from(1024))).ok()?;
-        let digits = words.get(128..)?;
-        let bytes = digits.as_bytes().chunks_exact(2).take(length);
-        let bytes: Option<Vec<u8>> =
-            bytes.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
-        Some(String::from_utf8_lossy(&bytes?).into_owned())
-    };
-    Some(text().unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_revert_has_its_reason() {
-        let text = format!("{ERROR}{:064x}{:064x}{}{}", 32, 3, "6e6f21", "0".repeat(58));
-        assert_eq!(reason(&text).as_deref(), Some("no!"));
-        assert_eq!(reason(&format!("{PANIC}{:064x}", 0x11)).as_deref(), Some("panic 0x11"));
-        assert_eq!(reason(ERROR).as_deref(), Some(""));
-        assert_eq!(reason(&format!("{ERROR}{:064x}{}", 32, "f".repeat(64))).as_deref(), Some(""));
-        assert_eq!(reason("0x"), None);
-    }
+/// The function that a call calls: its name if an ABI or a standard has it, else its selector, which are the first four bytes of the input.
+fn function(input: &str, explained: &Value) -> Markup {
+    let Some(selector) = input.get(..10) else { return none() };
+    let Some(shown) = explained["function"].as_str() else { return html! { span.mono { (selector) } } };
+    let probably = if explained["guess"] == true { "probably " } else { "" };
+    let title = chain::truncated(&format!("{probably}{shown}, selector {selector}"), 300);
+    html! { span.mono title=(title) { (chain::truncated(shown.split('(').next().unwrap_or(shown), 60)) } }
 }

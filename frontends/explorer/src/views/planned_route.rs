@@ -12,10 +12,12 @@ use serde_json::{Value, json};
 use web::http_error::HttpError;
 
 use super::route_end::{Asset, Chain, symbol};
+use super::transfer::TransferPage;
 use crate::explorer::Explorer;
-use crate::format::{base_units, clipped, coin, count, duration, none, pre, whole_time};
+use crate::format::{base_units, clipped, coin, count, duration, none, pre, short, whole_time};
 use crate::layout::{facts, section, sentence};
 use crate::routing::Unit;
+use crate::view::WaitingView as _;
 
 /// The venue of a conversion by the ERC20Wrapper.
 const WRAPPER: &str = "erc20-wrapper";
@@ -77,6 +79,19 @@ struct Hop {
     denom_out: String,
     bridge_id: String,
     swap_venues: Vec<Venue>,
+    swap_in: Swap,
+}
+
+/// The pools of a swap.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Swap {
+    swap_operations: Vec<SwapStep>,
+}
+
+#[derive(Deserialize)]
+struct SwapStep {
+    pool: String,
 }
 
 #[derive(Deserialize)]
@@ -123,7 +138,9 @@ pub(super) async fn plan(
     .to_string();
     let route: Result<Route, _> = explorer.route(Method::POST, "/v2/fungible/route", body.as_bytes()).await;
     let found = match route {
-        Ok(route) => html! { (drawn(explorer, ends, &amount_in, &route, chains)) },
+        Ok(route) => {
+            html! { (drawn(explorer, ends, &amount_in, &route, chains)) (tracking(ends.from_chain)) }
+        }
         Err(error) if error.status().is_client_error() => refusal(error.message()),
         Err(error) => return Err(error),
     };
@@ -131,6 +148,22 @@ pub(super) async fn plan(
         (found)
         details.request { summary { "The same as JSON" } (pre(&format!("POST /v2/fungible/route\n{body}"))) }
     })
+}
+
+/// A form for the transfer that somebody has begun on this route: it is registered, and its progress shown.
+fn tracking(chain: &str) -> Markup {
+    section(
+        "Follow a transfer",
+        &html! {
+            form.filter method="post" action=(TransferPage::PATH) {
+                input type="hidden" name="chain_id" value=(chain);
+                label { "Hash of the first transaction, once it is broadcast on " (chain::truncated(chain, NAME))
+                    input type="text" name="tx_hash" required maxlength="100" spellcheck="false" autocomplete="off";
+                }
+                button type="submit" { "Track" }
+            }
+        },
+    )
 }
 
 /// Why there is no route.
@@ -232,6 +265,11 @@ fn hop(explorer: &Explorer, operation: &Operation, chains: &[Chain]) -> Markup {
             div.via {
                 span.tag { @if is_swap { "Swap" } @else { (label(kind, &hop.bridge_id)) } }
                 @if is_swap { span.dim { "at " bdi { (venues.join(", ")) } } }
+                @if is_swap {
+                    @for step in &hop.swap_in.swap_operations {
+                        span.dim title=(chain::truncated(&step.pool, 300)) { "pool " bdi { (short(&step.pool)) } }
+                    }
+                }
                 @if let Some((unit, rate)) = rate {
                     span.dim { "1 " bdi { (unit.symbol) } " = " (coin(&rate, &hop.denom_out, unit_out.as_ref())) }
                 }

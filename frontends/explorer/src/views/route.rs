@@ -18,7 +18,10 @@ use crate::explorer::Explorer;
 use crate::format::clipped;
 use crate::layout::Page;
 use crate::target::Target;
-use crate::view::{Response, RouteView};
+use crate::view::{Response, WaitingView};
+
+/// Options of a list from which on it can be narrowed by what is typed, where scripts run.
+const LONG: usize = 12;
 
 /// Assets of a chain that are tried as the default source until one can go somewhere.
 const TRIED: usize = 8;
@@ -51,7 +54,7 @@ struct Reachable {
 
 pub(crate) struct RoutePage;
 
-impl RouteView for RoutePage {
+impl WaitingView for RoutePage {
     const PATH: &'static str = "/route";
     const SUMMARY: &'static str = "The best route of an asset to another chain.";
     const PARAMS: &'static [Param] = &[
@@ -224,6 +227,7 @@ fn sorted(mut assets: ByChain, chains: &[Chain]) -> ByChain {
 /// `stale` are the fields that another choice makes meaningless: the script leaves them out and submits the form.
 fn chain_select(name: &str, chains: &[&Chain], chosen: &str, stale: &str) -> Markup {
     html! {
+        (narrowing(name, "Search chains", chains.len()))
         label { "Chain "
             select name=(name) data-submits=(stale) {
                 @for chain in chains {
@@ -236,10 +240,20 @@ fn chain_select(name: &str, chains: &[&Chain], chosen: &str, stale: &str) -> Mar
     }
 }
 
+/// A field that narrows the list with this name, if it is long; the script shows it.
+fn narrowing(name: &str, label: &str, options: usize) -> Markup {
+    html! {
+        @if options > LONG {
+            label hidden { (label) " " input type="text" data-narrows=(name) spellcheck="false" autocomplete="off"; }
+        }
+    }
+}
+
 /// See [`chain_select`].
 fn asset_select(name: &str, assets: &[Asset], chosen: Option<&Asset>, stale: Option<&str>) -> Markup {
     let is_chosen = |asset: &Asset| chosen.is_some_and(|chosen| chosen.denom == asset.denom);
     html! {
+        (narrowing(name, "Search assets", assets.len()))
         label { "Asset "
             select name=(name) data-submits=[stale] {
                 @for asset in assets {

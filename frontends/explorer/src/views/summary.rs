@@ -12,7 +12,7 @@ use super::movements::{self, is_nft};
 use super::packets;
 use super::rows::coins;
 use crate::explorer::Explorer;
-use crate::format::{account, cell, count, quantity, short};
+use crate::format::{account, cell, count, short};
 
 /// Sentences of a summary.
 const SENTENCES: usize = 4;
@@ -344,43 +344,9 @@ fn words(name: &str) -> String {
     words
 }
 
-/// Why a transaction failed, from its log: without the words that each such log has, and without a stack of the machine.
-pub(super) fn reason(log: &str) -> String {
-    let rest = log.strip_prefix("failed to execute message; message index: ");
-    let text = rest.and_then(|rest| rest.split_once(": ")).map_or(log, |(_, rest)| rest);
-    let text = text.strip_prefix("revert: ").unwrap_or(text);
-    let text = text.strip_suffix(": Reverted").unwrap_or(text);
-    let line = text.lines().next().unwrap_or_default().trim();
-    if let Some(error) = line.get(..10).filter(|error| quantity(error).is_some() && line.starts_with("0x")) {
-        return format!("the contract's own error {error}");
-    }
-    chain::truncated(line, 200)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_reason_of_a_failure_is_without_its_wrapping() {
-        let log = |text: &str| format!("failed to execute message; message index: 0: {text}");
-        for (text, expected) in [
-            (
-                log("revert: ERC20: transfer amount exceeds balance: Reverted"),
-                "ERC20: transfer amount exceeds balance",
-            ),
-            (log("Reverted"), "Reverted"),
-            (log("revert: 0xe450d38c00000000: Reverted"), "the contract's own error 0xe450d38c"),
-            (log("VM error: status OUT_OF_GAS\nBacktrace: ["), "VM error: status OUT_OF_GAS"),
-            (
-                "out of gas in location: ReadFlat; gasWanted: 1".to_owned(),
-                "out of gas in location: ReadFlat; gasWanted: 1",
-            ),
-            (String::new(), ""),
-        ] {
-            assert_eq!(reason(&text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn a_type_becomes_words() {

@@ -19,7 +19,7 @@ use crate::format::{clipped, coin, is_web, none, pre, short, text, time};
 use crate::layout::Page;
 use crate::layout::{facts, section, sentence};
 use crate::target::{self, Target};
-use crate::view::{Response, RouteForm, RouteView};
+use crate::view::{Response, RouteForm, WaitingView};
 
 /// Seconds between two requests of the script.
 const POLL: &str = "2";
@@ -106,7 +106,7 @@ struct Withdrawal {
 
 pub(crate) struct TransferPage;
 
-impl RouteView for TransferPage {
+impl WaitingView for TransferPage {
     const PATH: &'static str = "/transfer";
     const SUMMARY: &'static str = "Progress of a registered transfer.";
     const PARAMS: &'static [Param] = &[

@@ -12,7 +12,7 @@ use super::bridge::coverage;
 use super::evm_half::EvmHalf;
 use super::messages::{MESSAGES, messages, pretty};
 use super::summary::{self, Known};
-use super::{lookup, movements, packets, rows};
+use super::{lookup, movements, packets, revert, rows};
 use crate::explorer::Explorer;
 use crate::format::{
     account, block, block_data, clipped, copied, count, none, outcome, pre, short, text, whole_account,
@@ -138,7 +138,7 @@ impl Whole {
         html! {
             p.summary {
                 @if failed {
-                    span.badge.bad { "Failed" } " " bdi { (summary::reason(&self.tx.raw_log)) }
+                    span.badge.bad { "Failed" } " " bdi { (revert::of_log(explorer, self.evm.as_ref().map_or("", |half| &half.tx.to), &self.tx.raw_log)) }
                     span.dim { " – it was to do this: " (did) }
                 } @else { (did) }
             }

@@ -30,7 +30,7 @@ async fn a_first_load_is_under_20_kb_and_comes_from_this_host() {
     let mut files = [of("link", "href"), of("script", "src"), of("img", "src")].concat();
     files.sort();
     files.dedup();
-    assert_eq!(files.len(), 3, "{files:?}");
+    assert_eq!(files.len(), 4, "{files:?}");
     for file in files {
         assert!(file.starts_with("/assets/"), "{file}");
         let answer = site.get(&file).await;
@@ -60,4 +60,17 @@ async fn every_page_has_the_policy_and_the_json_has_none() {
     assert_eq!(site.get("/status").await.header("content-security-policy"), "");
     let document = site.json("/swagger/doc.json");
     assert!(document["paths"].get("/blocks").is_none(), "pages are not part of the JSON API");
+}
+
+/// A script that runs later would paint the page in the system's colours first.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_chosen_colours_are_set_before_anything_is_painted() {
+    let site = Site::recorded("wasm-scenario").await;
+    let document = site.get("/").await.document();
+    let scripts: Vec<_> = document.all("script").collect();
+    let is_theme = |source: Option<&str>| source.is_some_and(|source| source.starts_with("/assets/theme.js"));
+    assert!(is_theme(scripts[0].get("src")) && scripts[0].get("defer").is_none());
+    let place = |wanted: &dyn Fn(&crate::dom::Element) -> bool| document.elements.iter().position(wanted);
+    let style = place(&|element| element.get("rel") == Some("stylesheet"));
+    assert!(place(&|element| is_theme(element.get("src"))) < style);
 }

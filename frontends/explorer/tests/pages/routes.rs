@@ -181,6 +181,12 @@ async fn a_route_has_the_amounts_and_hops_of_the_json() {
     let hops = document.all("div").filter(|div| div.get("class") == Some("via")).count();
     assert_eq!(hops, route["operations"].as_array().unwrap().len());
     assert!(document.text.contains("Optimistic bridge"), "{}", document.text);
+    // The transfer is followed from here.
+    let track = document.all("form").find(|form| form.get("method") == Some("post")).unwrap();
+    assert_eq!(track.get("action"), Some("/transfer"));
+    let fields: Vec<_> =
+        document.all("input").filter_map(|input| Some((input.get("name")?, input.get("value")))).collect();
+    assert!(fields.contains(&("chain_id", Some(L1))) && fields.contains(&("tx_hash", None)), "{fields:?}");
 }
 
 #[tokio::test]

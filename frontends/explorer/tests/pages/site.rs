@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use explorer::contracts::Contracts;
 use explorer::routing::Routing;
 use explorer::{Head, Inputs};
 use http::header::ACCEPT;
@@ -46,9 +47,17 @@ impl Answer {
 impl Site {
     /// The pages over a database.
     pub(crate) fn over(store: Arc<dyn Store>, routing: Option<Arc<dyn Routing>>) -> Self {
+        Self::with_contracts(store, routing, None)
+    }
+
+    fn with_contracts(
+        store: Arc<dyn Store>,
+        routing: Option<Arc<dyn Routing>>,
+        contracts: Option<Arc<dyn Contracts>>,
+    ) -> Self {
         let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
         let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-        let inputs = Inputs { routing, head, decoding: None, contracts: None, base };
+        let inputs = Inputs { routing, head, contracts, base };
         Self { app: explorer::mount(app, inputs).unwrap() }
     }
 
@@ -68,6 +77,13 @@ impl Site {
         config.indexes = indexes.to_vec();
         testkit::indexed::index_as(config, recording, Options::default(), Arc::clone(&store)).await.unwrap();
         Self::over(store, None)
+    }
+
+    /// The pages over a recorded chain, with contracts.
+    pub(crate) async fn explained(name: &str, contracts: impl Contracts + 'static) -> Self {
+        let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
+        let store = testkit::indexed::index_for_json_rpc(recording, true).await.unwrap();
+        Self::with_contracts(store, None, Some(Arc::new(contracts)))
     }
 
     /// `GET target`.

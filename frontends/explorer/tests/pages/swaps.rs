@@ -91,6 +91,7 @@ async fn a_swap_has_its_rate_impact_and_minimum_and_the_block_of_its_pools() {
         "Best route",
         "1 USDC  = ",
         "at initia-dex",
+        "pool ",
         "Received at least",
         "0.5 %",
         &format!("Price impact {impact}"),

@@ -125,11 +125,11 @@ fn rows(explorer: &Explorer, account: &str, balances: &[Balance]) -> Markup {
                 @if of.known && !of.exact { " " span.dim title="the token changes balances without movements" { "about" } }
             },
             if of.last_height == 0 { none() } else { block(of.last_height) },
-            html! { a href=(history) { "History (CSV)" } },
+            html! { a href=(history) { "CSV" } },
         ]
     };
     let rows: Vec<_> = balances.iter().map(row).collect();
-    table("Balances", &["Token", ">Amount", "~Last change", "~"], &rows, "The account holds no token.")
+    table("Balances", &["Token", ">Amount", "~Last change", "~History"], &rows, "The account holds no token.")
 }
 
 /// Movements from and to an account.

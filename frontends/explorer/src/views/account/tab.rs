@@ -49,15 +49,15 @@ impl Tab {
             Self::Nfts => ("nfts", "NFTs"),
             Self::Packets => ("packets", "IBC"),
             Self::Bridge => ("bridge", "Bridge"),
-            Self::Contract => ("contract", "ABI"),
+            Self::Contract => ("contract", "Contract"),
         }
     }
 
-    /// True if the account may have such a list; `has_abi` if it is a contract whose ABI is known.
-    pub(super) fn is_of(self, explorer: &Explorer, has_abi: bool) -> bool {
+    /// True if the account may have such a list.
+    pub(super) fn is_of(self, explorer: &Explorer, is_contract: bool) -> bool {
         match self {
             Self::Evm | Self::Internal => explorer.is_evm(),
-            Self::Contract => has_abi,
+            Self::Contract => explorer.is_evm() && is_contract,
             _ => true,
         }
     }

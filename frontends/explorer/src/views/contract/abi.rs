@@ -1,4 +1,4 @@
-//! The functions and events of a contract whose ABI is known.
+//! What a contract's ABI has besides functions that only read.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -10,17 +10,16 @@ use crate::views::messages::pretty;
 /// Functions and events that a page shows of each kind.
 const SHOWN: usize = 200;
 
-/// The ABI, or why it cannot be read.
-pub(super) fn abi(known: &Result<Value, String>) -> Markup {
+/// Functions that write, events and errors, or why the ABI cannot be read.
+pub(super) fn others(known: &Result<Value, String>) -> Markup {
     let contract = match known {
         Ok(contract) => contract,
         Err(error) => return html! { section.card { p.empty { bdi { (chain::truncated(error, 400)) } } } },
     };
     let entries = contract["abi"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of = |kind: &str| entries.iter().filter(|entry| entry["type"] == kind).collect::<Vec<_>>();
-    let is_read = |entry: &&&Value| matches!(entry["stateMutability"].as_str(), Some("view" | "pure"));
-    let functions = of("function");
-    let (reads, writes): (Vec<_>, Vec<_>) = functions.iter().partition(is_read);
+    let is_read = |entry: &Value| matches!(entry["stateMutability"].as_str(), Some("view" | "pure"));
+    let writes: Vec<_> = of("function").into_iter().filter(|entry| !is_read(entry)).collect();
     let list = |title: &str, entries: &[&Value]| {
         html! {
             @if !entries.is_empty() {
@@ -32,7 +31,6 @@ pub(super) fn abi(known: &Result<Value, String>) -> Markup {
         }
     };
     html! {
-        (list("Functions that read", &reads))
         (list("Functions that write", &writes))
         (list("Events", &of("event")))
         (list("Errors", &of("error")))
@@ -72,11 +70,11 @@ mod tests {
             { "type": "event", "name": "Minted", "inputs": [] },
             { "type": 7 }, "x",
         ]);
-        let shown = abi(&Ok(json!({ "name": "T", "abi": entries }))).into_string();
+        let shown = others(&Ok(json!({ "name": "T", "abi": entries }))).into_string();
         let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("no {text}: {shown}"));
-        assert!(place("that read (1)") < place("balanceOf(address owner) → uint256"));
         assert!(place("that write (1)") < place("mint(address to)"));
         assert!(place("Events (1)") < place("Minted()"));
-        assert!(abi(&Err("broken file".to_owned())).into_string().contains("broken file"));
+        assert!(!shown.contains("that write (2)"), "balanceOf only reads");
+        assert!(others(&Err("broken file".to_owned())).into_string().contains("broken file"));
     }
 }
