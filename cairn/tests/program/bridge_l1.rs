@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cairn, Played, get, get_text, until};
+use crate::support::{Cairn, Played, get, get_text, repository, until};
 
 /// The lists of the rollup's bridge.
 const PAGES: [&str; 5] = [
@@ -68,7 +68,9 @@ fn an_index_of_the_layer_one_says_of_a_bridge_what_its_node_says() {
 
 #[test]
 fn of_what_is_older_than_the_index_of_the_layer_one_its_node_is_asked() {
-    let (l1, l2) = (Played::start("bridge-cases/l1", &[]), Played::start("bridge-cases/l2", &[]));
+    let played =
+        |name: &str| Played::of(name, &repository("testing/recordings/bridge-cases").join(name), &[]);
+    let (l1, l2) = (played("l1"), played("l2"));
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let (_l1_index, l1_url) = index(&l1, &at("l1"), &["--index", "bridge,search"]);
