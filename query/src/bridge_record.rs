@@ -79,14 +79,15 @@ impl<'a> Records<'a> {
 
     /// The last output against which claims are accepted; 0 if there is none.
     pub(crate) fn last_final(&self) -> Result<u64, HttpError> {
-        let (mut low, mut high) = (1, self.l1.as_ref().map_or(0, |l1| l1.last_output) + 1);
+        let first = bridge_output::first(self.snapshot).map_err(HttpError::internal)?.unwrap_or(1);
+        let (mut low, mut high) = (first, self.l1.as_ref().map_or(0, |l1| l1.last_output) + 1);
         while low < high {
             let middle = low.midpoint(high);
             let output = bridge_output::output(self.snapshot, middle).map_err(HttpError::internal)?;
             let is_final = output.and_then(|output| self.final_at(&output)).is_some_and(|at| at <= self.now);
             if is_final { low = middle + 1 } else { high = middle }
         }
-        Ok(low - 1)
+        Ok(if low == first { 0 } else { low - 1 })
     }
 
     /// The output that covers a block, with its number.

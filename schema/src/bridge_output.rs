@@ -13,7 +13,8 @@ mod replies;
 pub use self::replies::{Applied, apply};
 
 use chain::bridge::tree::{Leaf, Node};
-use store::{Message, Snapshot};
+use store::key::All;
+use store::{Message, Order, Snapshot};
 
 use crate::Error;
 use crate::opchild;
@@ -193,6 +194,12 @@ pub fn l1_state(snapshot: &dyn Snapshot) -> Result<Option<L1State>, Error> {
 /// The output with this number.
 pub fn output(snapshot: &dyn Snapshot, number: u64) -> Result<Option<Output>, Error> {
     Ok(store::table::read::<Outputs>(snapshot, &number)?.map(|Message(output)| output))
+}
+
+/// The number of the first output: a source whose blocks begin in the middle does not have those before.
+pub fn first(snapshot: &dyn Snapshot) -> Result<Option<u64>, Error> {
+    let rows = store::table::rows::<Outputs>(snapshot, &All, Order::Asc, 1)?;
+    Ok(rows.first().map(|(number, _)| *number))
 }
 
 /// The first output that covers the block `height` and is not deleted, with its number.

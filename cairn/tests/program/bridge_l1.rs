@@ -23,7 +23,7 @@ fn index(played: &Played, data: &Path, more: &[&str]) -> (Cairn, String) {
     (cairn, url)
 }
 
-/// The pages of a rollup's bridge once it has `claims` claimed withdrawals with their transactions, and `outputs` compared outputs.
+/// The pages of a rollup's bridge once it has `claims` claimed withdrawals with their transactions, and the last of its `outputs` is compared.
 fn pages(url: &str, claims: &Value, outputs: &Value) -> Vec<(String, Value)> {
     until("all that the layer one says", || {
         let (_, withdrawals) = get(&format!("{url}{}", PAGES[1]));
@@ -32,8 +32,9 @@ fn pages(url: &str, claims: &Value, outputs: &Value) -> Vec<(String, Value)> {
             claimed.filter(|one| one["state"] == "claimed" && one["claimed_tx"].is_string()).count();
         let (_, all) = get(&format!("{url}{}", PAGES[3]));
         let listed = all["outputs"].as_array()?;
-        let is_done = listed.iter().all(|output| output["verified"] == true);
-        (json!(claimed) == *claims && json!(listed.len()) == *outputs && is_done).then_some(())
+        // Outputs are compared in order. Before the first one of a recording there is none to which its withdrawals could be compared.
+        let last = listed.iter().find(|output| output["output_index"] == *outputs)?;
+        (json!(claimed) == *claims && last["verified"] == true).then_some(())
     });
     let (_, withdrawals) = get(&format!("{url}{}", PAGES[1]));
     let sequences = withdrawals["withdrawals"].as_array().unwrap().iter().map(|one| one["sequence"].clone());

@@ -37,7 +37,8 @@ pub(super) fn list(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpErro
         return layer_one::outputs(&request, number);
     }
     let records = Records::new(request.snapshot())?;
-    let all = run(1, records.l1.as_ref().map_or(0, |l1| l1.last_output));
+    let first = bridge_output::first(request.snapshot()).map_err(HttpError::internal)?;
+    let all = run(first.unwrap_or(1), records.l1.as_ref().map_or(0, |l1| l1.last_output));
     request.respond("outputs", &all, None, |out, numbers| {
         write_each(out, numbers, |number| {
             let row = bridge_record::stored::<Outputs, _>(request.snapshot(), &number, number)?;
