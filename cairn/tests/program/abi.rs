@@ -51,7 +51,9 @@ fn the_page_of_a_transaction_names_function_events_and_arguments_once_the_abi_is
     for part in ["deposit()", "Deposit(address whose, uint256 much)", "whose", &value.to_string()] {
         assert!(explained.contains(part), "{part}: {explained}");
     }
-    assert!(!explained.contains("probably"), "{explained}");
+    // The wrapper calls a token of which no ABI is known.
+    let guesses = explained.matches("probably").count();
+    assert_eq!(guesses, explained.matches("probably transfer(").count(), "{explained}");
 
     std::fs::write(&file, "no JSON").unwrap();
     assert_eq!(get_text(&page), (200, guessed), "a damaged file takes nothing away");
