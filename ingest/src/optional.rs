@@ -184,7 +184,7 @@ pub(crate) enum Fetched {
     Tokens(Vec<Described>),
     /// What the layer one of a rollup has said of its bridge.
     L1(L1Replies),
-    /// What the node of a layer one has said of bridges, by number.
+    /// The node's replies about the bridges of a layer one, by number.
     Bridges(Vec<(u64, Vec<u8>)>),
 }
 

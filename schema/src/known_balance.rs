@@ -130,3 +130,19 @@ fn rows<'a>(snapshot: &'a dyn Snapshot, table: &'static store::TableSpec, prefix
     let end = prefix_end(prefix);
     RowCursor::new(snapshot, table, Bounds { start: prefix, end: end.as_deref() }, Order::Asc)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_balance_that_drifts_is_unknown_before_its_first_movement() {
+        let (base, change) = (U256::from(7), Change(U256::from(2)));
+        let steady = Known { base, is_exact: true, from: 0 };
+        let drifting = Known { base, is_exact: false, from: 10 };
+        assert_eq!([1, 10].map(|height| steady.at(height, None)), [Some(base); 2]);
+        assert_eq!([1, 9].map(|height| drifting.at(height, None)), [None; 2]);
+        assert_eq!(drifting.at(10, None), Some(base), "the node was asked there");
+        assert_eq!(drifting.at(5, Some((4, change))), Some(U256::from(9)));
+    }
+}

@@ -82,16 +82,15 @@ impl KnownToken {
                 state.map(|state| balances::sum_of_bases(&state))
             }
         };
+        let Some(base) = base else { return Ok(Supply { amount: None, checked }) };
         let is_unsteady = match token {
             _ if self.is_drifting => true,
             Token::Erc20(contract) => is_kept_at_zero(snapshot, contract)?,
             _ => false,
         };
         let at = if is_unsteady { checked.filter(|checked| *checked <= height) } else { Some(height) };
-        let amount = match (base, at) {
-            (Some(base), Some(at)) => Some(base.wrapping_sub(outside(snapshot, token, at)?)),
-            _ => None,
-        };
+        let amount =
+            at.map(|at| Ok::<_, Error>(base.wrapping_sub(outside(snapshot, token, at)?))).transpose()?;
         // Less than 0: it has changed without movements since.
         Ok(Supply { amount: amount.filter(|amount| !is_negative(*amount)), checked })
     }

@@ -58,3 +58,34 @@ pub(super) fn check(store: &dyn Store, contract: &Address, supply: U256, height:
     })?;
     Ok(held.is_some_and(|held| held < supply))
 }
+
+#[cfg(test)]
+mod tests {
+    use schema::rich::Erc20;
+    use store::MemStore;
+
+    use super::super::ledger::put_balance;
+    use super::*;
+
+    #[test]
+    fn the_sum_of_balances_tells_missing_holders_from_wrong_balances() {
+        let (store, contract) = (MemStore::new(), [1; 20]);
+        store::commit_rows::<Error>(&store, store::Durability::Buffered, |txn| {
+            let mut before = UndoBuilder::default();
+            let token = Erc20 { complete: true, ..Erc20::default() };
+            put_token(&contract, &token, &mut before, txn)?;
+            put_balance(&contract, &[2; 20], U256::from(10), true, &mut before, txn)
+        })
+        .unwrap();
+        let after = |supply: u64| {
+            let is_less = check(&store, &contract, U256::from(supply), 1).unwrap();
+            let token = store::table::read::<Erc20s>(&*store.snapshot().unwrap(), &contract).unwrap();
+            let Message(token) = token.unwrap();
+            (is_less, token.complete, token.drifting)
+        };
+        assert_eq!(after(10), (false, true, false));
+        assert_eq!(after(11), (true, false, false), "a holder is missing");
+        assert_eq!(after(10), (false, true, false));
+        assert_eq!(after(9), (false, false, true), "a balance is wrong");
+    }
+}

@@ -3,7 +3,7 @@
 //! Outputs and claims follow from events. Settings change without one, so they are the node's last reply, which the ingest has asked for.
 //!
 //! # Invariants
-//! * What an event before the first block may have said is 501 with the reason: clients of nodes then ask another address.
+//! * What may follow from an event before the first indexed block is 501 with the reason: clients of nodes then ask another address.
 //! * A response that follows from blocks names the last of them in the SDK's header, so that a client sees that it is behind.
 
 use base64::Engine as _;
@@ -108,7 +108,7 @@ impl<'a> Asked<'a> {
         Ok(Self { view, number, is_complete: from <= 1 || bridge.created.is_some(), bridge, from, height })
     }
 
-    /// The error for what an event before the first block may have said.
+    /// The error for what may follow from an event before the first indexed block.
     fn unknown(&self, what: &str) -> HttpError {
         let Self { number, from, .. } = self;
         HttpError::not_implemented(format!(

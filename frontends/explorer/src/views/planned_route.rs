@@ -150,7 +150,7 @@ pub(super) async fn plan(
     })
 }
 
-/// A form for the transfer that somebody has begun on this route: it is registered, and its progress shown.
+/// A form that registers the transaction of a transfer on this route, and shows its progress.
 fn tracking(chain: &str) -> Markup {
     section(
         "Follow a transfer",

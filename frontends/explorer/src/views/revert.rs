@@ -30,10 +30,9 @@ pub(super) fn reason(output: &str, explained: &Value) -> Option<String> {
         let length = quantity(&format!("0x{}", words.get(64..128)?))?;
         let length = usize::try_from(length.min(U256::from(1024))).ok()?;
         let digits = words.get(128..)?;
-        let bytes = digits.as_bytes().chunks_exact(2).take(length);
-        let bytes: Option<Vec<u8>> =
-            bytes.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
-        Some(String::from_utf8_lossy(&bytes?).into_owned())
+        let end = length.min(digits.len() / 2) * 2;
+        let bytes = hex::decode(digits.get(..end)?).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     Some(text().unwrap_or_default())
 }

@@ -100,7 +100,7 @@ impl Code {
 
     /// Names and values.
     pub(super) fn facts(&self) -> Vec<(&'static str, Markup)> {
-        let bytes: Option<Vec<u8>> = self.digits().strip_prefix("0x").and_then(bytes);
+        let bytes = self.digits().strip_prefix("0x").and_then(|digits| hex::decode(digits).ok());
         let Some(bytes) = bytes.filter(|_| self.digits.is_some()) else { return Vec::new() };
         if bytes.is_empty() {
             return vec![("Code", html! { "none: it is not a contract now" })];
@@ -111,12 +111,6 @@ impl Code {
             ("Proxy", self.proxy.as_ref().map_or_else(none, Proxy::shown)),
         ]
     }
-}
-
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks_exact(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    if digits.len().is_multiple_of(2) { pairs.map(byte).collect() } else { None }
 }
 
 /// A result in hex.
