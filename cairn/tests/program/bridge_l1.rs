@@ -103,9 +103,11 @@ fn an_index_of_the_layer_one_that_is_behind_deletes_no_output() {
         index(&l2, &at("l2"), &more.each_ref().map(String::as_str))
     };
     let (rollup, url) = start(l1.services()[3]);
-    let before = until("all outputs", || {
-        let (_, info) = get(&format!("{url}{}", PAGES[0]));
-        (info["last_output"] == json!(43)).then(|| get(&format!("{url}{}", PAGES[3])).1)
+    let before = until("all outputs, compared", || {
+        let (_, page) = get(&format!("{url}{}", PAGES[3]));
+        let last = page["outputs"].as_array()?.iter().find(|output| output["output_index"] == json!(43))?;
+        // Outputs are compared after they are listed.
+        (last["verified"] == true).then(|| page.clone())
     });
     rollup.signal("TERM");
     assert_eq!(rollup.ended().0, Some(0));
