@@ -38,6 +38,9 @@ const FOLDERS: [&str; 3] = ["testing/recordings", "share/cairn/recordings", "rec
 /// The default of the setting `log`.
 const DEFAULT_LOG: &str = "info";
 
+/// Printed in place of the addresses of routes.
+const NO_ROUTES: &str = "\nNo routes are served: the recording has no registry.\n";
+
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
@@ -105,7 +108,8 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;
-        let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let more = routes.as_ref().map(RouteDemo::paths).transpose()?;
+        let more = more.unwrap_or_else(|| NO_ROUTES.to_owned());
         let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
         let work = async {
