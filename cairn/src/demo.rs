@@ -11,6 +11,7 @@ use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 use evm_rpc::Dialect;
 use node::Url;
+use schema::activity::ACTIVITY;
 use schema::bridge::BRIDGE;
 use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
@@ -99,7 +100,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
-        settings.index = vec![&BRIDGE, &LEDGER, &PACKETS, &TOKENS];
+        settings.index = vec![&ACTIVITY, &BRIDGE, &LEDGER, &PACKETS, &TOKENS];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
             settings.otterscan = args.otterscan;

@@ -168,7 +168,13 @@ pub(crate) fn app(
     let routing = pages.routing.map(|routing| Arc::new(routing) as _);
     let contracts = settings.contracts()?;
     let contracts = Arc::new(Known { contracts, forward: settings.evm_forward()? });
-    let inputs = Inputs { routing, head: pages.head, contracts: Some(contracts), base };
+    let inputs = Inputs {
+        routing,
+        head: pages.head,
+        contracts: Some(contracts),
+        base,
+        media: settings.nft_media.clone(),
+    };
     Ok(explorer::mount(app, inputs)?)
 }
 
