@@ -65,6 +65,7 @@ mod pruned;
 mod retrace;
 mod retry;
 mod rich;
+mod rounds;
 mod sink;
 mod source;
 mod tokens;
