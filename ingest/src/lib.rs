@@ -44,6 +44,7 @@ pub mod derive;
 mod agreement;
 mod bridge;
 mod chain_linker;
+mod channels;
 mod commit_verifier;
 mod confirmation;
 mod daemon;
