@@ -67,6 +67,6 @@ impl Rounds {
 /// Sends replies to the writer of the block lane. If the lane has ended, this waits for ever.
 pub(crate) async fn send(found: &mpsc::Sender<Fetched>, replies: Fetched) {
     if found.send(replies).await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
