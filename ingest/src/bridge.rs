@@ -17,17 +17,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chain::bridge::claimable_at;
-use node::retry::Backoff;
 use node::{BridgeOutput, Node, Rest};
 use schema::bridge::BRIDGE;
 use schema::bridge_output::{self, L1Claim, L1Proposal, L1Replies, L1State};
 use schema::opchild;
 use store::{Snapshot, Store};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
-use crate::error::causes;
 use crate::optional::Fetched;
+use crate::rounds::{Failure, Rounds, send};
 
 /// Newest outputs of a round. More are asked for if all of them are new or replaced.
 const NEWEST: u64 = 10;
@@ -41,13 +39,6 @@ const CLAIMS: [usize; 2] = [8, 16];
 /// Transactions of a search for a claim, the most that a node gives: bridges count their withdrawals independently of each other.
 const CLAIM_TXS: u32 = 100;
 
-/// Pauses after failures.
-const PAUSES: Backoff =
-    Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter: true };
-
-/// Time without a reply before a log line about it, and between two of these.
-const REMINDER: Duration = Duration::from_mins(1);
-
 /// Asks the layer one.
 pub(crate) struct BridgeSource {
     pub(crate) l1: Rest,
@@ -58,9 +49,6 @@ pub(crate) struct BridgeSource {
     /// To the writer of the block lane.
     pub(crate) found: mpsc::Sender<Fetched>,
 }
-
-/// The block lane has ended.
-struct Ended;
 
 /// What was asked before.
 #[derive(Default)]
@@ -84,52 +72,23 @@ struct Claimable {
     seen: Option<u64>,
 }
 
-/// Why a round failed.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Node(#[from] node::Error),
-    #[error(transparent)]
-    Schema(#[from] schema::Error),
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    #[error("`bridge.l1` is chain {found}, and the rollup's bridge is on {expected}: correct the address")]
-    OtherChain { found: String, expected: String },
-    #[error(
-        "`bridge.l1` is at height {height}, and output {output} was proposed at {proposed}: it has not got that far"
-    )]
-    Behind { height: u64, output: u64, proposed: u64 },
-}
-
 impl BridgeSource {
     /// Runs for ever; pauses after errors.
     pub(crate) async fn run(self) -> Infallible {
-        let (mut failures, mut failing, mut asked) = (0, None, Asked::default());
+        let (mut rounds, mut asked) = (Rounds::new("layer one", self.poll), Asked::default());
         loop {
-            let pause = match self.round(&mut asked).await {
-                Ok(Ok(())) => {
-                    (failures, failing) = (0, None);
-                    self.poll
-                }
-                Ok(Err(Ended)) => return std::future::pending().await,
-                Err(error) => {
-                    tracing::debug!(error = %causes(&error), "layer one not read");
-                    let since = failing.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= REMINDER {
-                        *since = Instant::now();
-                        tracing::warn!(error = %causes(&error), "outputs of the bridge are old until the layer one replies");
-                    }
-                    failures += 1;
-                    self.poll.max(PAUSES.delay(failures))
-                }
-            };
-            tokio::time::sleep(pause).await;
+            let outcome = self.round(&mut asked).await;
+            rounds
+                .pause(outcome, |error| {
+                    tracing::warn!(error, "outputs of the bridge are old until the layer one replies");
+                })
+                .await;
         }
     }
 
     /// Asks once.
-    async fn round(&self, asked: &mut Asked) -> Result<Result<(), Ended>, Failure> {
-        let Some(bridge) = self.bridge().await? else { return Ok(Ok(())) };
+    async fn round(&self, asked: &mut Asked) -> Result<(), Failure> {
+        let Some(bridge) = self.bridge().await? else { return Ok(()) };
         if !asked.chain {
             self.check_chain().await?;
             asked.chain = true;
@@ -144,9 +103,7 @@ impl BridgeSource {
         let last = newest.last().map_or(0, |output| output.index);
         for (offset, limit) in missing {
             let page = self.l1.bridge_outputs(bridge, offset, limit).await?;
-            if self.found.send(replies(&page, None, Vec::new())).await.is_err() {
-                return Ok(Err(Ended));
-            }
+            send(&self.found, replies(&page, None, Vec::new())).await;
         }
         let is_new = {
             let snapshot = self.store.snapshot()?;
@@ -159,14 +116,14 @@ impl BridgeSource {
                 || !all_stored(&*snapshot, &newest)?
                 || can_compare(&*snapshot, &state.unwrap_or_default())?
         };
-        if is_new && self.found.send(replies(&newest, Some(last), Vec::new())).await.is_err() {
-            return Ok(Err(Ended));
+        if is_new {
+            send(&self.found, replies(&newest, Some(last), Vec::new())).await;
         }
         let claimed = self.claimed(bridge, config.finalization_seconds, asked).await?;
-        if !claimed.is_empty() && self.found.send(replies(&[], None, claimed)).await.is_err() {
-            return Ok(Err(Ended));
+        if !claimed.is_empty() {
+            send(&self.found, replies(&[], None, claimed)).await;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Fails if the addresses are of another chain than the rollup's events name.
@@ -176,7 +133,10 @@ impl BridgeSource {
         if expected.is_empty() || expected == found {
             return Ok(());
         }
-        Err(Failure::OtherChain { found, expected })
+        let reason = format!(
+            "`bridge.l1` is chain {found}, and the rollup's bridge is on {expected}: correct the address"
+        );
+        Err(Failure::Reply(reason))
     }
 
     /// The rollup's bridge; `None` if it has none yet.
@@ -205,7 +165,10 @@ impl BridgeSource {
             if let Some((height, proposed)) =
                 height.zip(proposed).filter(|(height, proposed)| height < proposed)
             {
-                return Err(Failure::Behind { height, output: stored, proposed });
+                let reason = format!(
+                    "`bridge.l1` is at height {height}, and output {stored} was proposed at {proposed}: it has not got that far"
+                );
+                return Err(Failure::Reply(reason));
             }
             let Some(oldest) = newest.first() else { return Ok((newest, Vec::new())) };
             if oldest.index > stored + 1 {

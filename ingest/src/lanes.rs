@@ -13,6 +13,7 @@ use schema::bridge::BRIDGE;
 use schema::call_errors::{self, CALL_ERRORS};
 use schema::evm_block::BLOCKS;
 use schema::meta::{self, BlockLane, CallLane};
+use schema::packets::PACKETS;
 use schema::tokens::TOKENS;
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -20,6 +21,7 @@ use crate::Error;
 use crate::bridge::BridgeSource;
 use crate::bridge::settings::SettingsSource;
 use crate::chain_linker::{ChainLinker, LastBlock};
+use crate::channels::ChannelSource;
 use crate::config::Verify;
 use crate::confirmation::Immediate;
 use crate::error::causes;
@@ -74,7 +76,7 @@ impl Ingest {
         let lane = self.block_lane(client, proposers, (late, fetched), halt.subscribe())?;
         // Begins after the lane's indexes are begun, whose heights it reads.
         let (tokens, l1) = (self.token_metadata(found.clone()), self.l1_replies(found.clone()));
-        let bridges = self.bridge_settings(found.clone());
+        let (bridges, channels) = (self.bridge_settings(found.clone()), self.old_channels(found.clone()));
         let headers = self.headers(found);
         let mut lane = std::pin::pin!(lane.run());
         let error = tokio::select! {
@@ -84,6 +86,7 @@ impl Ingest {
             never = tokens => match never {},
             never = l1 => match never {},
             never = bridges => match never {},
+            never = channels => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -148,6 +151,14 @@ impl Ingest {
             return std::future::pending().await;
         }
         SettingsSource { node: Arc::clone(&self.node), store: Arc::clone(&self.store), found }.run().await
+    }
+
+    /// Asks the node for channels of IBC of which events do not say all.
+    async fn old_channels(&self, found: mpsc::Sender<Fetched>) -> Infallible {
+        if !self.config.indexes.contains(&&PACKETS) {
+            return std::future::pending().await;
+        }
+        ChannelSource { node: Arc::clone(&self.node), store: Arc::clone(&self.store), found }.run().await
     }
 
     fn block_lane(

@@ -10,6 +10,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chain::packet::End;
 use schema::bridge::BRIDGE;
 use schema::bridge_output::{self, Applied, L1Replies};
 use schema::evm_block::BLOCKS;
@@ -17,6 +18,7 @@ use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{self, Headers, Open, Rest, Writer};
 use schema::meta::{self, BlockLane, WrittenIndexes};
 use schema::ophost;
+use schema::packets::{self, Channel, PACKETS};
 use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store, Txn};
@@ -110,6 +112,10 @@ impl OptionalIndexes {
                 ophost::put_replies(txn, replies);
                 Ok(())
             }),
+            Fetched::Channel(end, reply) => self.amend(store, &PACKETS, |txn| {
+                packets::put_reply(txn, end, reply);
+                Ok(())
+            }),
         }
     }
 
@@ -186,6 +192,8 @@ pub(crate) enum Fetched {
     L1(L1Replies),
     /// The node's replies about the bridges of a layer one, by number.
     Bridges(Vec<(u64, Vec<u8>)>),
+    /// What the node has said of a channel of IBC.
+    Channel(End, Channel),
 }
 
 /// Begins the optional indexes of `config` in an existing database, and stores which they are, for the processes that serve it:

@@ -17,7 +17,7 @@ pub fn go_hex(text: &str) -> Result<Vec<u8>, String> {
     hex::decode(text).map_err(|_| "encoding/hex: odd length hex string".to_owned())
 }
 
-/// What an error about a missing transaction adds if blocks before `start_height` are not indexed.
+/// What an error about something missing adds if blocks before `start_height` are not indexed.
 pub(crate) fn since(start_height: u64) -> String {
     match start_height {
         0 | 1 => String::new(),

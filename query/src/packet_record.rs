@@ -7,8 +7,8 @@ use chain::Timestamp;
 use chain::packet::{self, End, Outcome, Payload, Ports, Side};
 use schema::block::Blocks;
 use schema::packets::{
-    Blob, Channel, ChannelKey, ChannelStage, Channels, Connections, EndPackets, PacketEnd, PacketRow,
-    PacketState, Packets, PacketsByState, Stage,
+    self, Blob, Channel, ChannelStage, Connections, EndPackets, PacketEnd, PacketRow, PacketState, Packets,
+    PacketsByState, Stage,
 };
 use schema::payload::Codec;
 use schema::records;
@@ -187,9 +187,8 @@ impl<'a> Records<'a> {
 
     /// Whether a channel is known to be closed.
     pub(crate) fn is_closed(self, end: &End) -> Result<bool, HttpError> {
-        let key = ((), ChannelKey(end.clone()));
-        let channel = store::table::read::<Channels>(self.snapshot, &key).map_err(HttpError::internal)?;
-        Ok(channel.is_some_and(|Message(channel)| channel.state() == ChannelStage::Closed))
+        let channel = packets::channel(self.snapshot, end).map_err(HttpError::internal)?;
+        Ok(channel.is_some_and(|channel| channel.state() == ChannelStage::Closed))
     }
 
     /// The record of a channel.
@@ -202,11 +201,12 @@ impl<'a> Records<'a> {
         };
         let is_closed = channel.state() == ChannelStage::Closed;
         let waiting = with(Side::Sent, PacketState::Pending)?;
-        let client = match &*channel.connection {
+        let client = if end.port.is_empty() {
             // A client of IBC v2.
-            "" => Some(end.channel.clone()),
-            connection => store::table::read::<Connections>(snapshot, &Text(connection.to_owned()))
-                .map_err(HttpError::internal)?,
+            Some(end.channel.clone())
+        } else {
+            store::table::read::<Connections>(snapshot, &Text(channel.connection.clone()))
+                .map_err(HttpError::internal)?
         };
         let state = match channel.state() {
             ChannelStage::Unknown => "",

@@ -5,7 +5,9 @@
 //! * A search tests at most [`MAX_TESTED`] records; one that needs more is refused with the remedy, and never cut short.
 
 mod conditions;
+mod criteria;
 mod heights;
+mod number;
 
 use std::ops::{ControlFlow, Range};
 
@@ -16,13 +18,14 @@ use schema::tx::Txs;
 use web::http_error::HttpError;
 use web::limits::lane;
 
-pub(crate) use self::conditions::{Condition, Test, parse};
+pub(crate) use self::conditions::parse;
+use self::conditions::{Condition, Test};
+pub(crate) use self::criteria::Criteria;
 pub(crate) use self::heights::Heights;
 use crate::api::{block, tx};
 use crate::array::{Array as _, Run, Stored};
 use crate::indexer::{Indexer, View};
 use crate::node_text::go_hex;
-use crate::params::shown;
 
 /// Records that a search tests, at most.
 pub(crate) const MAX_TESTED: u64 = 2_000;
@@ -152,11 +155,7 @@ fn found<'a>(
 ) -> Result<Found<'a>, Error> {
     let heights =
         Heights::of(conditions, "tx.height").map_err(|(reason, remedy)| refused(&reason, &remedy))?;
-    let events: Vec<&Condition<'_>> =
-        conditions.iter().filter(|condition| condition.tag != "tx.height").collect();
-    for condition in &events {
-        supported(condition)?;
-    }
+    let criteria = Criteria::of(conditions, "tx.height")?;
     let (first, last) = (indexer.identity.start_height, view.blocks()?.height);
     let Some(wanted) = heights.within(last) else { return Ok(Found::Run(Run::EMPTY)) };
     if first > 1 && *wanted.start() < first {
@@ -164,10 +163,10 @@ fn found<'a>(
         return Err(refused(&reason, &format!("add tx.height >= {first}, or ask a node that has them")));
     }
     let run = run(view, wanted.into_inner())?;
-    if events.is_empty() {
+    if criteria.is_empty() {
         return Ok(Found::Run(run));
     }
-    let Some(list) = shortest(view, &events)? else {
+    let Some(list) = shortest(view, &criteria.conditions)? else {
         if run.len > MAX_TESTED {
             let reason = format!(
                 "no condition is an equality of a listed attribute, and its heights have {} transactions, of which at most \
@@ -181,11 +180,11 @@ fn found<'a>(
             ));
         }
         let all = run.slice(0..run.len).map_err(HttpError::internal)?;
-        return Ok(Found::Some(tested(indexer, view, &all, &events)?));
+        return Ok(Found::Some(tested(indexer, view, &all, &criteria)?));
     };
     let start = list.position(&run.first).map_err(HttpError::internal)?;
     let end = list.position(&run.first.saturating_add(run.len)).map_err(HttpError::internal)?;
-    if events.len() == 1 {
+    if criteria.len() == 1 {
         return Ok(Found::Listed(list, start..end));
     }
     if end - start > MAX_TESTED {
@@ -196,28 +195,7 @@ fn found<'a>(
         return Err(refused(&reason, "add tx.height >= a AND tx.height <= b, or ask for one condition"));
     }
     let candidates = list.slice(start..end).map_err(HttpError::internal)?;
-    Ok(Found::Some(tested(indexer, view, &candidates, &events)?))
-}
-
-/// An error for a condition that the index cannot test as a node does.
-pub(crate) fn supported(condition: &Condition<'_>) -> Result<(), Error> {
-    let tag = shown(condition.tag);
-    match condition.test {
-        Test::Equals("") => Err(refused(
-            &format!("nodes take the empty value of {tag} for the beginning of one with a slash"),
-            "compare by CONTAINS or EXISTS, or with a whole value",
-        )),
-        Test::Exists | Test::Contains(_) | Test::Equals(_) => Ok(()),
-        // A node compares the digits as it prints the number.
-        Test::EqualsNumber(digits) if digits == "0" || !digits.starts_with('0') && !digits.contains('.') => {
-            Ok(())
-        }
-        Test::EqualsNumber(_) => Err(refused(&format!("the number of {tag} has another form"), "quote it")),
-        _ => Err(refused(
-            &format!("it compares {tag} with a number or a time"),
-            "compare by =, CONTAINS or EXISTS; only heights have ranges",
-        )),
-    }
+    Ok(Found::Some(tested(indexer, view, &candidates, &criteria)?))
 }
 
 /// The transactions of the blocks at `heights`, which are indexed.
@@ -232,7 +210,7 @@ fn run(view: &View<'_>, (first, last): (u64, u64)) -> Result<Run, HttpError> {
 /// The shortest list of a condition; `None` if no condition has one.
 fn shortest<'a>(
     view: &'a View<'_>,
-    conditions: &[&Condition<'_>],
+    conditions: &[Condition<'_>],
 ) -> Result<Option<Stored<'a, AttributeTxs>>, HttpError> {
     let mut shortest: Option<Stored<'a, AttributeTxs>> = None;
     for condition in conditions {
@@ -247,20 +225,19 @@ fn shortest<'a>(
     Ok(shortest)
 }
 
-/// Those of `seqs` that have an event in which all conditions hold.
+/// Those of `seqs` that have an event in which the criteria hold.
 fn tested(
     indexer: &Indexer,
     view: &View<'_>,
     seqs: &[u64],
-    conditions: &[&Condition<'_>],
-) -> Result<Vec<u64>, HttpError> {
+    criteria: &Criteria<'_>,
+) -> Result<Vec<u64>, Error> {
     let (mut found, mut failed, mut rest) = (Vec::new(), None, seqs.iter());
     records::walk::<Txs>(view.snapshot(), &indexer.codec, seqs, &mut |step| {
         let Step::Record(record) = step else { return ControlFlow::Continue(()) };
-        let matched = lane::spend(record.len() as u64).and_then(|()| {
-            let events = search::events(record).map_err(HttpError::internal)?;
-            Ok(events.iter().any(|event| holds(event, conditions)))
-        });
+        let matched = lane::spend(record.len() as u64)
+            .map_err(Error::from)
+            .and_then(|()| any(&search::events(record).map_err(HttpError::internal)?, criteria));
         match (matched, rest.next()) {
             (Ok(true), Some(seq)) => found.push(*seq),
             (Ok(_), _) => {}
@@ -275,18 +252,15 @@ fn tested(
     failed.map_or(Ok(found), Err)
 }
 
-/// Whether all conditions hold in an event.
-pub(crate) fn holds(event: &Event<'_>, conditions: &[&Condition<'_>]) -> bool {
-    conditions.iter().all(|condition| {
-        let key = condition.tag.strip_prefix(&*event.kind).and_then(|rest| rest.strip_prefix('.'));
-        key.is_some_and(|key| {
-            let mut values = event.attributes.iter().filter(|attribute| &*attribute.key == key);
-            values.any(|attribute| match condition.test {
-                Test::Exists => true,
-                Test::Contains(part) => attribute.value.contains(part),
-                Test::Equals(value) | Test::EqualsNumber(value) => &*attribute.value == value,
-                _ => false,
-            })
-        })
-    })
+/// Whether the criteria hold in one of the events; an error if none tells it.
+pub(crate) fn any(events: &[Event<'_>], criteria: &Criteria<'_>) -> Result<bool, Error> {
+    let mut unclear = None;
+    for event in events {
+        match criteria.hold(event) {
+            Ok(false) => {}
+            Err(error) => unclear = Some(error),
+            Ok(true) => return Ok(true),
+        }
+    }
+    unclear.map_or(Ok(false), Err)
 }

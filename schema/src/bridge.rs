@@ -4,10 +4,9 @@
 
 use std::sync::Once;
 
-use chain::bridge::{BridgeEvent, is_bridge_event, may_have_events};
+use chain::bridge::{BridgeEvent, Unread, may_have_events};
 use chain::comet::Event;
 use chain::comet::order::is_of_the_end;
-use serde::Deserialize;
 use store::{List as _, Table as _};
 
 use crate::Error;
@@ -22,7 +21,7 @@ use crate::ophost::{
     self, Batches, BridgeReplies, Bridges, ClaimHashes, ClaimNumbers, Claims, L1Deposits, ProposedOutputs,
 };
 use crate::records::damaged;
-use crate::tx::Txs;
+use crate::tx::{TxRecord, Txs};
 
 /// The index.
 pub const BRIDGE: Index = Index {
@@ -63,15 +62,6 @@ pub const BRIDGE: Index = Index {
     rows,
 };
 
-/// The members of a record that are needed here.
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow)]
-    txhash: &'a str,
-    #[serde(borrow)]
-    events: Vec<Event<'a>>,
-}
-
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let source = |tx_hash: Vec<u8>| Source { height: block.height, time: block.time(), tx_hash };
     let events = block.events()?;
@@ -85,8 +75,8 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
             return Ok(());
         }
         let invalid = |error: String| damaged::<Txs>(seq, &error);
-        let Record { txhash, events } =
-            serde_json::from_slice(record).map_err(|error| invalid(error.to_string()))?;
+        let TxRecord { txhash, events, .. } =
+            TxRecord::read(record).map_err(|error| invalid(error.to_string()))?;
         let hash = hex::decode(txhash).map_err(|error| invalid(error.to_string()))?;
         let source = source(hash);
         events.iter().try_for_each(|event| write(rows, &source, Some(seq), event))
@@ -96,17 +86,16 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
 
 /// Writes what an event says; `seq` is that of its transaction.
 fn write(rows: &mut Rows<'_, '_>, source: &Source, seq: Option<u64>, event: &Event<'_>) -> Result<(), Error> {
-    match BridgeEvent::read(event) {
-        None => {
-            if is_bridge_event(event) {
-                report_invalid(source.height, &event.kind);
-            }
+    match BridgeEvent::try_read(event) {
+        Err(Unread::Other) => Ok(()),
+        Err(Unread::Invalid) => {
+            report_invalid(source.height, &event.kind);
             Ok(())
         }
-        Some(BridgeEvent::Info { bridge, l1_chain_id }) => opchild::write_info(rows, bridge, l1_chain_id),
-        Some(BridgeEvent::Withdrawal(withdrawal)) => opchild::write_withdrawal(rows, source, withdrawal),
-        Some(BridgeEvent::Finalized(deposit)) => opchild::write_deposit(rows, source, deposit),
-        Some(event) => ophost::write(rows, source, seq, event),
+        Ok(BridgeEvent::Info { bridge, l1_chain_id }) => opchild::write_info(rows, bridge, l1_chain_id),
+        Ok(BridgeEvent::Withdrawal(withdrawal)) => opchild::write_withdrawal(rows, source, withdrawal),
+        Ok(BridgeEvent::Finalized(deposit)) => opchild::write_deposit(rows, source, deposit),
+        Ok(event) => ophost::write(rows, source, seq, event),
     }
 }
 

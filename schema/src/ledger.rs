@@ -12,9 +12,7 @@ use chain::Vm;
 use chain::comet::Event;
 use chain::comet::order::is_of_the_end;
 use chain::movement::{Found, Kind, Movement, Reader, Source, Token};
-use serde::Deserialize;
 use serde_json::Value as Json;
-use serde_json::value::RawValue;
 use store::key::Text;
 use store::{Bounds, Key, List as _, Order, Snapshot, Table as _, prefix_end};
 
@@ -26,7 +24,7 @@ use crate::keys::AccountKey;
 use crate::meta::Identity;
 use crate::movement::{MovementRow, Place, PlacedMovement, TokenKey};
 use crate::records::damaged;
-use crate::tx::Txs;
+use crate::tx::{TxRecord, Txs};
 
 pub(crate) use self::nfts::named_by;
 
@@ -195,29 +193,6 @@ pub fn read_row(snapshot: &dyn Snapshot, first: u64) -> Result<MovementRow, Erro
     row.ok_or_else(|| damaged::<Movements>(first, "the row is missing"))
 }
 
-/// The members of a record that are needed here.
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow)]
-    events: Vec<Event<'a>>,
-    #[serde(borrow)]
-    tx: &'a RawValue,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tx<'a> {
-    #[serde(borrow)]
-    body: Body<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Body<'a> {
-    #[serde(borrow)]
-    messages: Vec<&'a RawValue>,
-}
-
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let chain = rows.chain();
     let mut writer = Writer { height: block.height, index: 0, changes: BlockChanges::default(), rows };
@@ -251,14 +226,9 @@ pub(crate) fn find(
             return Ok(());
         }
         let invalid = |error: serde_json::Error| damaged::<Txs>(seq, &error.to_string());
-        let Record { events, tx: content } = serde_json::from_slice(record).map_err(invalid)?;
-        // The content of a transaction that nothing decodes has another form.
-        let content: Tx<'_> = if reader.needs_messages(record) {
-            serde_json::from_str(content.get()).unwrap_or_default()
-        } else {
-            Tx::default()
-        };
-        see(tx, reader.read(Source::Tx(&content.body.messages), &events))
+        let content = TxRecord::read(record).map_err(invalid)?;
+        let messages = if reader.needs_messages(record) { content.messages() } else { Vec::new() };
+        see(tx, reader.read(Source::Tx(&messages), &content.events))
     })?;
     see(Place::End, reader.read(Source::Block, &end))
 }

@@ -164,7 +164,7 @@ all_tables! {
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
-        packets::Packets, packets::PacketNumbers, packets::Connections,
+        packets::Packets, packets::PacketNumbers, packets::Connections, packets::ChannelReplies,
         opchild::Withdrawals, opchild::FinalizedDeposits, opchild::BridgeStates,
         ophost::Bridges, ophost::ProposedOutputs, ophost::L1Deposits, ophost::Claims, ophost::ClaimNumbers,
         ophost::ClaimHashes, ophost::BridgeReplies,

@@ -14,7 +14,7 @@ use chain::Account;
 use chain::packet::{End, Side};
 use serde_json::Value as Json;
 use store::key::Text;
-use store::{Key, List as _, Message, Snapshot, Table as _};
+use store::{Key, List as _, Message, Order, Snapshot, Table as _, Txn};
 
 pub use self::fold::read_tx;
 pub use self::row::{Blob, Channel, ChannelStage, PacketRow, Stage};
@@ -33,8 +33,9 @@ pub const PACKETS: Index = Index {
         AccountPackets::SPEC,
         Channels::SPEC,
         Connections::SPEC,
+        ChannelReplies::SPEC,
     ],
-    replies: &[],
+    replies: &[ChannelReplies::SPEC],
     input: Input::Records,
     needs_evm: false,
     rows: fold::rows,
@@ -76,6 +77,12 @@ store::tables! {
     ///
     /// | connection (escaped text) | → client (text)
     pub table Connections("connection", 0x86, Point): Text => String;
+
+    /// What the node has said of channels of which events do not say all: of those that were opened before the first block, and of the
+    /// ordering of those without packets.
+    ///
+    /// | length of the channel (1), channel, port (escaped texts) | → [`Channel`] (protobuf)
+    pub table ChannelReplies("channel_reply", 0x87, Point): ChannelKey => Message<Channel>;
 }
 
 /// An end of a channel on this chain, with its side of packets.
@@ -208,6 +215,41 @@ pub fn account_key(text: &str, prefix: &str) -> Option<Text> {
     let account = Account::from_bech32(text, prefix).or_else(|| Account::from_hex_literal(text));
     let text = account.map_or_else(|| text.to_owned(), |account| account.to_hex());
     (1..=MAX_ACCOUNT).contains(&text.len()).then_some(Text(text))
+}
+
+/// What is known of a channel; `None` if no packet and no event names it. Events say the last word, the node what is older.
+pub fn channel(snapshot: &dyn Snapshot, end: &End) -> Result<Option<Channel>, Error> {
+    let key = ChannelKey(end.clone());
+    let reply = store::table::read::<ChannelReplies>(snapshot, &key)?;
+    let Some(Message(mut channel)) = store::table::read::<Channels>(snapshot, &((), key))? else {
+        return Ok(None);
+    };
+    if let Some(Message(reply)) = reply {
+        channel.complete(&reply);
+    }
+    Ok(Some(channel))
+}
+
+/// Channels of which neither events nor a reply of the node say all, among the first `limit`.
+pub fn unknown_channels(snapshot: &dyn Snapshot, limit: usize) -> Result<Vec<End>, Error> {
+    let mut unknown = Vec::new();
+    for (key, Message(row)) in store::ranked::items::<Channels>(snapshot, &(), Order::Asc, limit)? {
+        let is_known =
+            row.state() != ChannelStage::Unknown && !row.ordering.is_empty() && !row.version.is_empty();
+        // A client of IBC v2 has neither a port nor a state.
+        if !is_known
+            && !key.0.port.is_empty()
+            && store::table::read::<ChannelReplies>(snapshot, &key)?.is_none()
+        {
+            unknown.push(key.0);
+        }
+    }
+    Ok(unknown)
+}
+
+/// Writes what the node says of a channel.
+pub fn put_reply(txn: &mut Txn<'_>, end: &End, reply: &Channel) {
+    txn.put::<ChannelReplies>(&ChannelKey(end.clone()), &Message(reply.clone()));
 }
 
 /// The number and the row of a packet.

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use chain::comet::Event;
-use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use store::List as _;
 
 use crate::Error;
 use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::records::damaged;
-use crate::tx::Txs;
+use crate::tx::{TxRecord, Txs};
 
 /// The index.
 pub const SEARCH: Index = Index {
@@ -91,16 +90,9 @@ pub fn attribute_key(tag: &str, value: &str) -> Option<AttributeKey> {
     hash.first_chunk().copied()
 }
 
-/// The member of a record that is needed here.
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow)]
-    events: Vec<Event<'a>>,
-}
-
 /// The events of a transaction.
 pub fn events(record: &[u8]) -> Result<Vec<Event<'_>>, serde_json::Error> {
-    serde_json::from_slice::<Record<'_>>(record).map(|record| record.events)
+    TxRecord::read(record).map(|record| record.events)
 }
 
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {

@@ -1,5 +1,8 @@
 //! Cosmos transactions and their indexes.
 
+use chain::comet::Event;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use store::{List as _, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
@@ -48,4 +51,41 @@ store::tables! {
     ///
     /// | set (4, BE) | first ordinal (8, BE) | → up to 32 seqs (varints)
     pub list SetTxs("set_tx", 0x15): u32;
+}
+
+/// The members of a transaction's record that indexes read.
+#[derive(Deserialize)]
+pub(crate) struct TxRecord<'a> {
+    /// In hex.
+    pub(crate) txhash: &'a str,
+    /// 0 if it succeeded.
+    pub(crate) code: u32,
+    #[serde(borrow)]
+    pub(crate) events: Vec<Event<'a>>,
+    #[serde(borrow)]
+    tx: &'a RawValue,
+}
+
+impl<'a> TxRecord<'a> {
+    /// The members in `record`.
+    pub(crate) fn read(record: &'a [u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(record)
+    }
+
+    /// Its messages; none if nothing decodes the transaction, whose content then has another form.
+    pub(crate) fn messages(&self) -> Vec<&'a RawValue> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Content<'a> {
+            #[serde(borrow)]
+            body: Body<'a>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Body<'a> {
+            #[serde(borrow)]
+            messages: Vec<&'a RawValue>,
+        }
+        serde_json::from_str::<Content<'_>>(self.tx.get()).unwrap_or_default().body.messages
+    }
 }

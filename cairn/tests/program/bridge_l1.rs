@@ -88,7 +88,7 @@ fn of_what_is_older_than_the_index_of_the_layer_one_its_node_is_asked() {
     // Alone it is not enough.
     let only = ["--bridge-l1", &l1_url, "--bridge-poll", "1s", "--log", "debug"];
     let mut alone = Cairn::start(&[&l2.flags("run", &at("c"))[..], &only].concat());
-    let line = alone.logged("layer one not read");
+    let line = alone.logged("no reply, asking again");
     assert!(line["error"].as_str().unwrap().contains("may be older than block 161"), "{line}");
 }
 
@@ -119,7 +119,7 @@ fn an_index_of_the_layer_one_that_is_behind_deletes_no_output() {
         (get_text(&format!("{l1_url}/opinit/ophost/v1/bridges/1")).0 == 200).then_some(())
     });
     let (mut rollup, url) = start(&l1_url);
-    let line = rollup.logged("layer one not read");
+    let line = rollup.logged("no reply, asking again");
     assert!(line["error"].as_str().unwrap().contains("it has not got that far"), "{line}");
     assert_eq!(get(&format!("{url}{}", PAGES[3])).1, before);
 }

@@ -181,34 +181,32 @@ pub fn may_have_events(record: &[u8]) -> bool {
     MARKS.iter().any(|mark| memmem::find(record, mark).is_some())
 }
 
-/// Types of all events that are read.
-const TYPES: [&str; 11] = [
-    "set_bridge_info",
-    "initiate_token_withdrawal",
-    "finalize_token_deposit",
-    "create_bridge",
-    "update_proposer",
-    "update_challenger",
-    "update_batch_info",
-    "propose_output",
-    "delete_output",
-    "initiate_token_deposit",
-    "finalize_token_withdrawal",
-];
-
-/// True for an event of a bridge, also if it cannot be read.
-pub fn is_bridge_event(event: &Event<'_>) -> bool {
-    TYPES.contains(&event.kind.as_ref())
+/// Why an event is not one of a bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is of another kind.
+    Other,
+    /// A member that the module writes is missing or invalid.
+    Invalid,
 }
 
 impl BridgeEvent {
-    /// Reads an event; `None` if it is of another kind, or lacks a member that the module writes.
+    /// Reads an event, if it is a valid one of a bridge.
     pub fn read(event: &Event<'_>) -> Option<Self> {
+        Self::try_read(event).ok()
+    }
+
+    /// Reads an event.
+    ///
+    /// # Errors
+    /// The reason why it is not one of a bridge.
+    pub fn try_read(event: &Event<'_>) -> Result<Self, Unread> {
         let optional = |key: &str| event.value(key).map(ToString::to_string);
         let text = |key: &str| optional(key).unwrap_or_default();
-        let number = |key: &str| event.value(key)?.parse::<u64>().ok();
+        let number =
+            |key: &str| event.value(key).and_then(|value| value.parse::<u64>().ok()).ok_or(Unread::Invalid);
         let bridge = || number("bridge_id");
-        Some(match event.kind.as_ref() {
+        Ok(match event.kind.as_ref() {
             "set_bridge_info" => Self::Info { bridge: bridge()?, l1_chain_id: text("l1_chain_id") },
             "initiate_token_withdrawal" => Self::Withdrawal(Withdrawal {
                 sequence: number("l2_sequence")?,
@@ -241,7 +239,7 @@ impl BridgeEvent {
             }
             "propose_output" => {
                 let mut root = [0; 32];
-                hex::decode_to_slice(text("output_root"), &mut root).ok()?;
+                hex::decode_to_slice(text("output_root"), &mut root).map_err(|_| Unread::Invalid)?;
                 Self::Proposed(Proposal {
                     bridge: bridge()?,
                     output: number("output_index")?,
@@ -275,8 +273,8 @@ impl BridgeEvent {
                 l2_denom: text("l2_denom"),
                 amount: text("amount"),
             }),
-            "record_batch" => Self::Batch { submitter: optional("submitter")? },
-            _ => return None,
+            "record_batch" => Self::Batch { submitter: optional("submitter").ok_or(Unread::Invalid)? },
+            _ => return Err(Unread::Other),
         })
     }
 }
@@ -318,18 +316,31 @@ mod tests {
     fn an_undone_event_is_none() {
         let json = r#"{"type":"ibccallbackerror-initiate_token_withdrawal","attributes":[{"key":"l2_sequence","value":"1"}]}"#;
         let event: Event<'_> = serde_json::from_str(json).unwrap();
-        assert_eq!(BridgeEvent::read(&event), None);
-        assert!(!is_bridge_event(&event));
+        assert_eq!(BridgeEvent::try_read(&event), Err(Unread::Other));
     }
 
     #[test]
-    fn an_event_with_an_invalid_number_is_none_and_still_of_a_bridge() {
-        for kind in TYPES {
+    fn an_event_with_an_invalid_number_is_invalid_and_still_of_a_bridge() {
+        for kind in [
+            "set_bridge_info",
+            "initiate_token_withdrawal",
+            "finalize_token_deposit",
+            "create_bridge",
+            "update_proposer",
+            "update_challenger",
+            "update_batch_info",
+            "propose_output",
+            "delete_output",
+            "initiate_token_deposit",
+            "finalize_token_withdrawal",
+            "record_batch",
+        ] {
             let json = format!(
                 r#"{{"type":"{kind}","attributes":[{{"key":"bridge_id","value":"-1"}},{{"key":"l1_sequence","value":"x"}},{{"key":"l2_sequence","value":""}}]}}"#
             );
             let event: Event<'_> = serde_json::from_str(&json).unwrap();
-            assert_eq!((BridgeEvent::read(&event), is_bridge_event(&event)), (None, true), "{kind}");
+            assert_eq!(BridgeEvent::try_read(&event), Err(Unread::Invalid), "{kind}");
+            assert!(may_have_events(json.as_bytes()), "{kind}");
         }
     }
 }

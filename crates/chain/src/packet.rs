@@ -15,7 +15,7 @@
 //! * Events of an acknowledgement or a timeout have no data: the message has the acknowledgement.
 //! * Data and acknowledgements are bytes that another chain chose: what is malformed is kept, and not decoded.
 
-mod acknowledgement;
+pub(crate) mod acknowledgement;
 mod channel;
 mod denom;
 mod event;

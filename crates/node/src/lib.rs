@@ -52,7 +52,7 @@ pub use pool::endpoint_state::{EndpointState, EndpointStatus};
 pub use pool::origin::{Origin, Reply};
 pub use price_feed::PriceFeed;
 pub use rest::bridge_state::{BridgeConfig, BridgeOutput};
-pub use rest::ibc_state::{PacketPath, Receipt};
+pub use rest::ibc_state::{ChannelState, Counterparty, PacketPath, Receipt};
 pub use rest::module_queries::AccountsPage;
 pub use rest::move_views::MoveView;
 pub use rest::opinit_executor::{OpinitExecutor, Withdrawal};

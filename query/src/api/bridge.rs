@@ -25,6 +25,7 @@ use crate::bridge_record::{self, Records, Stage};
 use crate::cursor::{Space, Start};
 use crate::filtered_page::filtered_page;
 use crate::indexer::{Indexer, View};
+use crate::node_text::since;
 use crate::page::page;
 use crate::page_writer::PageWriter;
 use crate::params::{self, Paging};
@@ -160,7 +161,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     ),
     TAG.list::<ListBridgeClaimsResponse>(
         "/indexer/bridge/v1/claims",
-        "Withdrawals that a layer one has paid out, in the order of the chain.",
+        "Withdrawals that a layer one has paid out in the indexed blocks, in the order of the chain.",
         OF_CLAIMS,
         layer_one::claims,
     ),
@@ -312,7 +313,11 @@ fn deposit(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
             .map_err(HttpError::internal)?
             .map(|row| bridge_record::finalized(number, row.0)),
     };
-    respond_one("deposit", record, || format!("[NOT_FOUND] deposit not found: {number}"))
+    respond_one("deposit", record, || not_found(indexer, "deposit", number))
+}
+
+fn not_found(indexer: &Indexer, what: &str, number: u64) -> String {
+    format!("[NOT_FOUND] {what} not found: {number}{}", since(indexer.identity.start_height))
 }
 
 /// Consecutive numbers; none if the first one is 0.

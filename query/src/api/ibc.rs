@@ -6,7 +6,7 @@ use schema::packets::{
     PacketsByState,
 };
 use serde_json::{Map, Value};
-use store::{Bounds, Message, Order, Snapshot, Table as _, prefix_end};
+use store::{Bounds, Order, Snapshot, Table as _, prefix_end};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
@@ -19,6 +19,7 @@ use crate::array::{Array, Run, Stored};
 use crate::cursor::{Row, Space, Start};
 use crate::filtered_page::filtered_page;
 use crate::indexer::{Indexer, View};
+use crate::node_text::since;
 use crate::packet_record::{Records, STUCK};
 use crate::page_writer::PageWriter;
 use crate::params::{self, Paging};
@@ -171,8 +172,8 @@ fn channels(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         // A row, and the lengths of eight lists and sets.
         lane::spend(keys.len() as u64 * 1024)?;
         for ChannelKey(end) in keys {
-            let row = store::table::read::<Channels>(request.snapshot(), &((), ChannelKey(end.clone())));
-            let Message(row) = row.map_err(HttpError::internal)?.unwrap_or_default();
+            let row =
+                packets::channel(request.snapshot(), end).map_err(HttpError::internal)?.unwrap_or_default();
             let record = records.channel(end, &row)?;
             if out.record(&serde_json::to_vec(&record).map_err(HttpError::internal)?)?.is_break() {
                 break;
@@ -197,17 +198,19 @@ fn end(snapshot: &dyn Snapshot, call: &Call<'_>) -> Result<(End, Channel), HttpE
     let prefix = ChannelKey::prefix(name);
     let after = prefix_end(&prefix);
     let bounds = Bounds { start: &prefix, end: after.as_deref() };
-    let found = if let Some(port) = port {
-        let end = End { port: port.to_owned(), channel: name.to_owned() };
-        let row = store::table::read::<Channels>(snapshot, &((), ChannelKey(end.clone())));
-        row.map_err(HttpError::internal)?.map(|row| (end, row))
+    let named = if let Some(port) = port {
+        Some(End { port: port.to_owned(), channel: name.to_owned() })
     } else {
         let rows = snapshot.scan(Channels::SPEC, bounds, Order::Asc, 1).map_err(HttpError::internal)?;
         let decoded = rows.first().map(|(key, value)| store::table::decode_row::<Channels>(key, value));
-        decoded.transpose().map_err(HttpError::internal)?.map(|(((), ChannelKey(end)), row)| (end, row))
+        decoded.transpose().map_err(HttpError::internal)?.map(|(((), ChannelKey(end)), _)| end)
+    };
+    let found = match named {
+        Some(end) => packets::channel(snapshot, &end).map_err(HttpError::internal)?.map(|row| (end, row)),
+        None => None,
     };
     let of_port = port.map_or_else(String::new, |port| format!(" of the port {}", params::shown(port)));
-    let Some((end, Message(row))) = found else {
+    let Some((end, row)) = found else {
         return Err(HttpError::not_found(format!(
             "[NOT_FOUND] channel not found: {}{of_port} (no packet and no event of it is indexed)",
             params::shown(name)
@@ -279,8 +282,9 @@ fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let response = GetIbcPacketResponse { sent: of(Side::Sent)?, received: of(Side::Received)? };
     if response.sent.is_none() && response.received.is_none() {
         return Err(HttpError::not_found(format!(
-            "[NOT_FOUND] packet not found: {sequence} of {}",
-            params::shown(call.text("channel_id"))
+            "[NOT_FOUND] packet not found: {sequence} of {}{}",
+            params::shown(call.text("channel_id")),
+            since(indexer.identity.start_height)
         )));
     }
     Ok(Reply::json(serde_json::to_vec(&response).map_err(HttpError::internal)?))

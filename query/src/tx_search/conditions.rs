@@ -212,7 +212,7 @@ impl<'q> Scanner<'q> {
 
     /// A word whose first character is read.
     fn word(&mut self) -> Token {
-        self.skip(|character| matches!(character, '.' | '_') || character.is_alphanumeric());
+        self.skip(|character| matches!(character, '.' | '_' | '-') || character.is_alphanumeric());
         let word = self.query.get(self.start..self.end).unwrap_or_default();
         match word {
             "AND" => Token::And,
@@ -250,6 +250,7 @@ mod tests {
             tests("a.b CONTAINS '0x1::m' AND c EXISTS"),
             [("a.b", Test::Contains("0x1::m")), ("c", Test::Exists)]
         );
+        assert_eq!(tests("wasm-a.b-c='d'"), [("wasm-a.b-c", Test::Equals("d"))]);
         assert_eq!(tests("x.t >= TIME 2020-01-01T00:00:00Z AND x.y<1.5")[1], ("x.y", Test::Less("1.5")));
     }
 

@@ -16,12 +16,21 @@ impl Heights {
     pub(crate) fn of(conditions: &[Condition<'_>], tag: &str) -> Result<Self, (String, String)> {
         let mut all = Self { first: 1, last: u64::MAX };
         let (mut lower, mut upper, mut exact) = (0, 0, None);
+        let is_alone = conditions.len() == 1;
         for condition in conditions.iter().filter(|condition| condition.tag == tag) {
             match condition.test {
-                Test::Exists => {}
-                // Of several, a node takes the first.
-                Test::Equals(text) | Test::EqualsNumber(text) => {
-                    exact = exact.or_else(|| Some(text.parse().unwrap_or(0)));
+                Test::Exists if is_alone => {}
+                // Of several, a node takes the first. Alone, one that is no height is that of no block.
+                Test::Equals(text) | Test::EqualsNumber(text) if is_alone || is_height(text) => {
+                    let height = if is_height(text) { text.parse().unwrap_or(u64::MAX) } else { 0 };
+                    exact = exact.or(Some(height));
+                }
+                Test::Exists | Test::Equals(_) | Test::EqualsNumber(_) => {
+                    let remedy = format!("compare {tag} with a whole number from 1, or leave it out");
+                    return Err((
+                        format!("nodes ignore what it demands of {tag} with other conditions"),
+                        remedy,
+                    ));
                 }
                 Test::Greater(text) => {
                     lower += 1;
@@ -61,6 +70,11 @@ impl Heights {
     }
 }
 
+/// Whether a text is a height as a node writes it.
+fn is_height(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('0') && text.bytes().all(|digit| digit.is_ascii_digit())
+}
+
 /// The whole part of a number of a query, and whether it has more; the largest height for a larger number.
 fn whole(text: &str) -> (u64, bool) {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -83,12 +97,23 @@ mod tests {
         assert_eq!(within("tx.height < 9"), Some(1..=8));
         assert_eq!(within("tx.height = 7 AND tx.height = 8"), Some(7..=7));
         assert_eq!(within("a.b = 'c'"), Some(1..=50));
-        for empty in
-            ["tx.height = 'x'", "tx.height > 50", "tx.height = 99999999999999999999", "tx.height < 1"]
-        {
+        for empty in [
+            "tx.height = 'x'",
+            "tx.height = 0",
+            "tx.height = 007",
+            "tx.height > 50",
+            "tx.height = 99999999999999999999",
+            "tx.height < 1",
+        ] {
             assert_eq!(within(empty), None, "{empty}");
         }
-        let unclear = parse("tx.height > 1 AND tx.height > 2").unwrap();
-        assert!(Heights::of(&unclear, "tx.height").is_err());
+        for unclear in [
+            "tx.height > 1 AND tx.height > 2",
+            "tx.height = 0 AND a.b = 'c'",
+            "a.b = 'c' AND tx.height = '007'",
+            "a.b = 'c' AND tx.height EXISTS",
+        ] {
+            assert!(Heights::of(&parse(unclear).unwrap(), "tx.height").is_err(), "{unclear}");
+        }
     }
 }

@@ -6,8 +6,6 @@ use chain::movement::Source;
 use chain::packet::{
     self, ChannelEvent, ChannelState, End, Found, Outcome, Packet, Payload, Placed, Side, Step,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use store::key::Text;
 use store::{Message, Table as _};
 
@@ -19,44 +17,18 @@ use crate::Error;
 use crate::block::BlockEvents;
 use crate::index::{Rows, StoredBlock};
 use crate::records::damaged;
-use crate::tx::Txs;
-
-/// The members of a record that are needed here.
-#[derive(Deserialize)]
-struct Record<'a> {
-    code: u32,
-    #[serde(borrow)]
-    events: Vec<Event<'a>>,
-    #[serde(borrow)]
-    tx: &'a RawValue,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tx<'a> {
-    #[serde(borrow)]
-    body: Body<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Body<'a> {
-    #[serde(borrow)]
-    messages: Vec<&'a RawValue>,
-}
+use crate::tx::{TxRecord, Txs};
 
 /// What the record of a transaction says of packets and channels; nothing if it failed.
 pub fn read_tx(record: &[u8]) -> Result<Vec<Placed>, serde_json::Error> {
     if !packet::may_have(record) {
         return Ok(Vec::new());
     }
-    let Record { code, events, tx } = serde_json::from_slice(record)?;
-    if code != 0 {
+    let content = TxRecord::read(record)?;
+    if content.code != 0 {
         return Ok(Vec::new());
     }
-    // The content of a transaction that nothing decodes has another form.
-    let content: Tx<'_> = serde_json::from_str(tx.get()).unwrap_or_default();
-    Ok(packet::read(Source::Tx(&content.body.messages), &events))
+    Ok(packet::read(Source::Tx(&content.messages()), &content.events))
 }
 
 pub(super) fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {

@@ -151,6 +151,26 @@ pub enum ChannelStage {
     Closed = 4,
 }
 
+impl Channel {
+    /// Fills what is not known.
+    pub(super) fn complete(&mut self, reply: &Self) {
+        for (member, text) in [
+            (&mut self.counterparty_port, &reply.counterparty_port),
+            (&mut self.counterparty_channel, &reply.counterparty_channel),
+            (&mut self.connection, &reply.connection),
+            (&mut self.ordering, &reply.ordering),
+            (&mut self.version, &reply.version),
+        ] {
+            if member.is_empty() {
+                member.clone_from(text);
+            }
+        }
+        if self.state() == ChannelStage::Unknown {
+            self.state = reply.state;
+        }
+    }
+}
+
 impl PacketRow {
     pub(super) fn new(side: Side, packet: &Packet) -> Self {
         let (source, destination) = (packet.source.clone(), packet.destination.clone());

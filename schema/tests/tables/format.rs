@@ -34,8 +34,8 @@ use schema::nft::{
     PendingEvent, PendingEvents, Place, Question, Questions, Renewal, Renewals, Subject, TokenName, Transfer,
 };
 use schema::packets::{
-    AccountPackets, Blob, Channel, ChannelKey, ChannelStage, Channels, Connections, EndPackets, PacketEnd,
-    PacketNumbers, PacketRow, PacketState, Packets, PacketsByState, Stage,
+    AccountPackets, Blob, Channel, ChannelKey, ChannelReplies, ChannelStage, Channels, Connections,
+    EndPackets, PacketEnd, PacketNumbers, PacketRow, PacketState, Packets, PacketsByState, Stage,
 };
 use schema::parties::RecipientEvmTxs;
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
@@ -268,6 +268,9 @@ fn packets(txn: &mut Txn<'_>) {
     };
     txn.insert::<Channels>(&(), &ChannelKey(end), &Message(channel)).unwrap();
     txn.put::<Connections>(&Text::from("connection-0"), &"07-tendermint-0".to_owned());
+    let key = ChannelKey(End { port: "transfer".to_owned(), channel: "channel-0".to_owned() });
+    let reply = Channel { connection: "connection-0".to_owned(), ..Channel::default() };
+    txn.put::<ChannelReplies>(&key, &Message(reply));
 }
 
 fn amount(amount: u64) -> [u8; 32] {

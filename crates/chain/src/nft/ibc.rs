@@ -11,13 +11,12 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::NftEvent;
 use crate::comet::{Event, TxResult};
 use crate::json::push_hex_upper;
-use crate::serde_lenient::JsonText;
+use crate::packet::acknowledgement::{Outcome, outcome};
 use crate::vm::Vm;
 
 /// The attributes that identify a packet at its receiver.
@@ -92,7 +91,8 @@ fn is_received(packet: &Event<'_>, class_id: &str, events: &[Event<'_>]) -> bool
         event.kind == "write_acknowledgement" && IDENTITY.iter().all(|key| same(event, key))
     };
     if let Some(ack) = events.iter().find(is_ack) {
-        return bytes(ack, "packet_ack", "packet_ack_hex").is_some_and(|ack| is_success(&ack));
+        let ack = bytes(ack, "packet_ack", "packet_ack_hex");
+        return ack.is_some_and(|ack| outcome(1, &ack) == Outcome::Success);
     }
     let is = |event: &Event<'_>, key, wanted: &str| event.value(key).is_some_and(|value| value == wanted);
     events.iter().any(|event| {
@@ -101,35 +101,6 @@ fn is_received(packet: &Event<'_>, class_id: &str, events: &[Event<'_>]) -> bool
             && is(event, "class_id", class_id)
             && same(event, "msg_index")
     })
-}
-
-/// An acknowledgement of ICS-4, plain or wrapped by ICS-29.
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct Acknowledgement<'a> {
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-    /// The application's own acknowledgement, in base64.
-    #[serde(rename = "app_acknowledgement")]
-    app: Option<JsonText<'a>>,
-    #[serde(default)]
-    underlying_app_success: bool,
-}
-
-fn is_success(acknowledgement: &[u8]) -> bool {
-    let Ok(outer) = serde_json::from_slice::<Acknowledgement<'_>>(acknowledgement) else { return false };
-    let Some(app) = &outer.app else { return outer.is_result() };
-    let app = BASE64.decode(app.as_bytes());
-    outer.underlying_app_success
-        && app.is_ok_and(|app| {
-            serde_json::from_slice::<Acknowledgement<'_>>(&app).is_ok_and(|inner| inner.is_result())
-        })
-}
-
-impl Acknowledgement<'_> {
-    fn is_result(&self) -> bool {
-        self.result.is_some() && self.error.is_none()
-    }
 }
 
 /// Bytes that an event has as text, or, since ibc-go 9, in hex only.

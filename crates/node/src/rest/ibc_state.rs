@@ -36,13 +36,36 @@ pub struct Receipt {
     pub height: u64,
 }
 
+/// An end of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ChannelState {
+    /// `STATE_OPEN`, or another state.
+    pub state: String,
+    /// `ORDER_UNORDERED` or `ORDER_ORDERED`.
+    pub ordering: String,
+    /// What the applications of both ends agree on.
+    pub version: String,
+    /// The other end.
+    pub counterparty: Counterparty,
+    /// The connection, as a list of one.
+    pub connection_hops: Vec<String>,
+}
+
+/// The other end of a channel; its channel is empty until that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Counterparty {
+    /// Its port.
+    pub port_id: String,
+    /// Its channel.
+    pub channel_id: String,
+}
+
 /// Texts of the module for a packet without a commitment or an acknowledgement.
 const ABSENT: [&str; 2] = ["packet commitment hash not found", "packet acknowledgement hash not found"];
 
 impl PacketPath<'_> {
     fn end(&self) -> String {
-        let (channel, port) = (encoded(self.channel), encoded(self.port));
-        format!("/ibc/core/channel/v1/channels/{channel}/ports/{port}")
+        channel_path(self.port, self.channel)
     }
 
     fn item(&self, item: &str) -> String {
@@ -50,7 +73,21 @@ impl PacketPath<'_> {
     }
 }
 
+fn channel_path(port: &str, channel: &str) -> String {
+    format!("/ibc/core/channel/v1/channels/{}/ports/{}", encoded(channel), encoded(port))
+}
+
 impl Rest {
+    /// An end of a channel in the latest state.
+    pub async fn channel(&self, port: &str, channel: &str) -> Result<ChannelState, Error> {
+        #[derive(Deserialize)]
+        struct Reply {
+            channel: ChannelState,
+        }
+        let request = Request::get("channel", channel_path(port, channel));
+        self.query_for(request, |Reply { channel }| Ok(channel)).await
+    }
+
     /// Whether the receiving end of an unordered channel has received a packet (`packet_receipts`). An ordered channel
     /// has no receipts and always answers no: see [`Rest::next_packet`].
     pub async fn packet_receipt(

@@ -47,7 +47,7 @@ impl View for ChannelsPage {
                 html! { a.mono href=(channel(&of.channel_id, &of.port_id)) { (of.channel_id) } },
                 cell(&of.port_id),
                 counterparty(of),
-                channel_state(&of.state),
+                channel_state(of),
                 number(packets.sent),
                 number(packets.received),
                 number(packets.pending + packets.stuck),
@@ -82,11 +82,13 @@ fn counterparty(of: &IbcChannel) -> Markup {
     cell(&[end.port_id, end.channel_id].join("/"))
 }
 
-fn channel_state(state: &str) -> Markup {
-    match state {
+fn channel_state(of: &IbcChannel) -> Markup {
+    match &*of.state {
         "STATE_OPEN" => html! { span.badge.good { "Open" } },
         "STATE_CLOSED" => html! { span.badge.bad { "Closed" } },
-        "" => none(),
+        // A client of IBC v2 has no state.
+        "" if of.port_id.is_empty() => none(),
+        "" => html! { span.badge.none { "Unknown" } },
         other => html! { span.badge.none { (chain::truncated(other, 20)) } },
     }
 }
@@ -120,7 +122,7 @@ impl View for ChannelPage {
                 (facts(vec![
                     ("Port", text(&of.port_id)),
                     ("Other end", counterparty(&of)),
-                    ("State", channel_state(&of.state)),
+                    ("State", channel_state(&of)),
                     ("Connection", text(&of.connection_id)),
                     ("Client", text(&of.client_id)),
                     ("Ordering", text(&of.ordering)),

@@ -5,7 +5,7 @@ use web::call::Call;
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use super::{BRIDGE_ID, BY_BRIDGE, layer_one, respond_one, run, write_each};
+use super::{BRIDGE_ID, BY_BRIDGE, layer_one, not_found, respond_one, run, write_each};
 use crate::api::{block, tx};
 use crate::bridge_record::{self, Records};
 use crate::indexer::{Indexer, View};
@@ -57,7 +57,7 @@ pub(super) fn one(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError
         let row = bridge_output::output(view.snapshot(), number).map_err(HttpError::internal)?;
         row.map(|row| records.output(number, &row))
     };
-    respond_one("output", record, || format!("[NOT_FOUND] output not found: {number}"))
+    respond_one("output", record, || not_found(indexer, "output", number))
 }
 
 pub(super) fn coverage(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {

@@ -21,6 +21,7 @@ mod held;
 mod layers;
 mod ledger;
 mod node_search;
+mod old_channels;
 mod ophost_paths;
 mod oracles;
 mod otterscan;
