@@ -20,7 +20,6 @@ use crate::Error;
 use crate::bridge::BridgeSource;
 use crate::bridge::settings::SettingsSource;
 use crate::chain_linker::{ChainLinker, LastBlock};
-use crate::config::Verify;
 use crate::confirmation::Immediate;
 use crate::error::causes;
 use crate::finality::Finality;
@@ -37,6 +36,7 @@ use crate::optional::{Fetched, OptionalIndexes};
 use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
+use crate::rich::coins::Coins;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Room, Tools};
 use crate::tokens::TokenSource;
@@ -84,6 +84,7 @@ impl Ingest {
             never = tokens => match never {},
             never = l1 => match never {},
             never = bridges => match never {},
+            never = self.learn_evm_chain() => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -100,6 +101,7 @@ impl Ingest {
             node: Arc::clone(&self.node),
             store: Arc::clone(&self.store),
             codec: self.workers.codec(),
+            of_comet: self.workers.rules().flavour.has_ethereum_messages(),
             blocks: self.progress.blocks.subscribe(),
             found,
         };
@@ -273,7 +275,8 @@ impl Ingest {
                 chain: self.progress.chain.subscribe(),
                 blocks: self.progress.blocks.subscribe(),
                 progress: self.progress.rich.clone(),
-                verified: self.config.verify != Verify::Off,
+                workers: Arc::clone(&self.workers),
+                coins: self.coins(),
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
             };
@@ -283,6 +286,12 @@ impl Ingest {
             };
             self.after_failure("rich_list", &error, &mut halt).await;
         }
+    }
+
+    /// The coins of the rich list, on a chain whose bank keeps balances itself: what transactions send is in their calls.
+    fn coins(&self) -> Option<Coins> {
+        let is_bank = self.config.vm == Vm::Evm && !self.workers.rules().flavour.denoms_are_contracts();
+        (is_bank && self.has_calls()).then(|| Coins::new(self.progress.calls.subscribe()))
     }
 
     /// Waits before a failed optional lane is restarted, or until `halt`.

@@ -17,6 +17,8 @@
 
 mod bank;
 mod baseline;
+pub(crate) mod coins;
+mod flow;
 mod lane;
 mod ledger;
 mod queue;
@@ -73,6 +75,7 @@ impl RichList {
         if !schema::rich::list_account_tokens(&*self.store, &|| *self.stop.borrow())? {
             return Err(End::Stopped);
         }
+        self.name_native()?;
         let mut lane = self.baseline()?;
         let mut reconciler = Reconciler::default();
         let mut counts = Counts::new(1);
@@ -93,7 +96,6 @@ impl RichList {
 
     /// Waits for the next heights, and returns the last one that is indexed; `None` if it is time to reconcile.
     fn next(&self, lane: &RichLane, reconciler: &mut Reconciler) -> Result<Option<u64>, End> {
-        let mut blocks = self.blocks.clone();
         let is_busy = reconciler.is_busy();
         let due = self
             .reconcile_every
@@ -107,9 +109,7 @@ impl RichList {
         self.wait_for(async {
             tokio::select! {
                 biased;
-                progress = blocks.wait_for(|progress| progress.height > lane.height) => {
-                    progress.map(|progress| Some(progress.height)).map_err(|_| End::Stopped)
-                }
+                last = self.indexed_after(lane.height) => last.map(Some),
                 () = sample => Ok(None),
             }
         })?
@@ -129,7 +129,7 @@ impl RichList {
         let heights = self.events(lane.height + 1..=last)?;
         let mut rest = heights.as_slice();
         while let Some((height, events)) = rest.first() {
-            let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events)?;
+            let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events, self.native())?;
             let answers = self.unknown_balances(&plan, *height)?;
             let applied = self.apply(lane, rest, (plan, &answers), counts)?;
             // Far behind the head, a token is compared when the lane is there.
@@ -179,7 +179,7 @@ impl RichList {
                 std::mem::take(&mut group).finish(lane.height + 1..=*height, &mut txn)?;
                 lane.height = *height;
             }
-            plan = ledger::plan(&txn, &group, events)?;
+            plan = ledger::plan(&txn, &group, events, self.native())?;
             if !plan.unknown.is_empty() {
                 break;
             }
@@ -204,9 +204,9 @@ impl RichList {
         let events = futures_util::stream::iter(heights).map(|height| async move {
             let events = match self.transfer_cache.take(height) {
                 Some(events) => events,
-                None => results::transfers(&self.node, &*self.store, height, self.verified).await?,
+                None => results::transfers(&self.node, &*self.store, height, &self.workers.rules()).await?,
             };
-            Ok::<_, Error>((height, events))
+            Ok::<_, Error>((height, self.with_sent(height, events)?))
         });
         let all = self.wait_for(events.buffered(CONCURRENT_REQUESTS).collect::<Vec<_>>())?;
         Ok(all.into_iter().collect::<Result<_, _>>()?)

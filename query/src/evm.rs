@@ -142,8 +142,8 @@ impl Indexer {
 
 impl EvmView<'_> {
     /// The EIP-155 id of the chain.
-    pub fn chain_id(&self) -> u64 {
-        self.chain().id
+    pub fn chain_id(&self) -> Result<u64, HttpError> {
+        self.indexer.evm_chain_id()
     }
 
     /// The id of the Cosmos chain.
@@ -169,7 +169,9 @@ impl EvmView<'_> {
     }
 
     fn chain(&self) -> EthChain<'_> {
-        EthChain { id: self.indexer.evm_chain_id(), prefix: &self.indexer.identity.prefix }
+        // Where the id may be unknown, transactions have their own.
+        let id = self.indexer.evm_chain_id().unwrap_or_default();
+        EthChain { id, prefix: &self.indexer.identity.prefix }
     }
 
     /// The block at `height`; `None` above the head.

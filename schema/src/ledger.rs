@@ -11,6 +11,7 @@ use std::str::FromStr as _;
 use chain::Vm;
 use chain::comet::Event;
 use chain::comet::order::is_of_the_end;
+use chain::evm::ethereum_events;
 use chain::movement::{Found, Kind, Movement, Reader, Source, Token};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -251,7 +252,8 @@ pub(crate) fn find(
             return Ok(());
         }
         let invalid = |error: serde_json::Error| damaged::<Txs>(seq, &error.to_string());
-        let Record { events, tx: content } = serde_json::from_slice(record).map_err(invalid)?;
+        let Record { mut events, tx: content } = serde_json::from_slice(record).map_err(invalid)?;
+        events.extend(ethereum_events::events_of_record(record));
         // The content of a transaction that nothing decodes has another form.
         let content: Tx<'_> = if reader.needs_messages(record) {
             serde_json::from_str(content.get()).unwrap_or_default()

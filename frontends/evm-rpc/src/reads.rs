@@ -130,8 +130,8 @@ impl<'a> Reads<'a> {
         Ok(Self { view: indexer.evm(chain.dialect)?, chain })
     }
 
-    pub(crate) fn chain_id(&self) -> Vec<u8> {
-        quantity(self.view.chain_id())
+    pub(crate) fn chain_id(&self) -> Result<Vec<u8>, Error> {
+        Ok(quantity(self.view.chain_id()?))
     }
 
     pub(crate) fn net_version(&self) -> Vec<u8> {

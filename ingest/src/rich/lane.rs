@@ -13,7 +13,9 @@ use store::Store;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use super::coins::Coins;
 use super::transfer_cache::TransferCache;
+use crate::derive::WorkerPool;
 use crate::finality::{Finality, Returned, call_all};
 use crate::retry::retry_until;
 use crate::{Error, Progress};
@@ -35,8 +37,9 @@ pub(crate) struct RichList {
     pub(crate) chain: watch::Receiver<Progress>,
     pub(crate) blocks: watch::Receiver<Progress>,
     pub(crate) progress: watch::Sender<Progress>,
-    /// True unless `verify = off`: block and result hashes are checked.
-    pub(crate) verified: bool,
+    pub(crate) workers: Arc<WorkerPool>,
+    /// Coins of a bank that keeps balances itself.
+    pub(crate) coins: Option<Coins>,
     /// Time within which a change that a block shows is compared; no comparisons if absent.
     pub(crate) reconcile_every: Option<Duration>,
     pub(crate) stop: watch::Receiver<bool>,
@@ -99,11 +102,24 @@ impl RichList {
         height: u64,
         patience: Option<u32>,
     ) -> Result<Vec<BalanceReply>, Error> {
+        if accounts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let coins = self.coin_denoms()?;
+        let (of_bank, others): (Vec<_>, Vec<_>) =
+            accounts.iter().copied().partition(|(contract, _)| coins.contains_key(contract));
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::evm::abi::balance_of(*account),
         };
-        self.amounts(&accounts.iter().map(call).collect::<Vec<_>>(), height, patience).await
+        let calls = others.iter().map(call).collect::<Vec<_>>();
+        let mut of_contracts = self.amounts(&calls, height, patience).await?.into_iter();
+        let mut of_bank = self.bank_amounts(&of_bank, &coins, height).await?.into_iter();
+        let reply = |(contract, _): &(Address, Address)| {
+            let next = if coins.contains_key(contract) { of_bank.next() } else { of_contracts.next() };
+            next.unwrap_or(BalanceReply::NoReply)
+        };
+        Ok(accounts.iter().map(reply).collect())
     }
 
     /// The amounts that `calls` return at `height`, as [`Self::balances`].

@@ -112,7 +112,7 @@ async fn a_rollup_with_bridge_and_ibc_is_indexed_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_with_cosmos_evm_is_indexed_whole_with_the_receipts_and_frames_of_its_node() {
     let recording = Arc::new(Recording::open(&recording("cosmos-evm")).unwrap());
-    // Its recording has no replies of contracts, so that names stay open.
+    // Its recording has no replies of contracts, so that names stay open, and balances of wrapped ether unknown.
     let config = Config { rich_list: false, ..indexed::config(&recording).unwrap() };
     assert_eq!(config.verify, ingest::Verify::Hashes);
     let (store, other) = (Arc::new(MemStore::new()), Arc::new(MemStore::new()));

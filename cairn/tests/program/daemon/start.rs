@@ -103,16 +103,27 @@ fn a_chain_with_cosmos_evm_is_indexed_with_verified_receipts_and_all_calls_and_s
 {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("cosmos-evm", &[]);
-    // The recording has no replies of contracts about balances.
     let data = dir.path().join("data");
-    let flags = with(&played.flags("run", &data), &[("--rich-list", "false")]);
+    let flags = played.flags("run", &data);
     let mut cairn = Cairn::start(&[&flags[..], &["--evm-listen", "127.0.0.1:0"]].concat());
     let ours = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
-    until("all blocks and calls", || {
-        let status = get(&format!("{url}/status")).1;
-        (status["height"] == 330 && status["internal_tx_height"] == 330).then_some(())
-    });
+    until(
+        "all blocks and calls, and balances up to those of wrapped ether, which the recording lacks",
+        || {
+            let status = get(&format!("{url}/status")).1;
+            let balances = status["rich_list_height"].as_u64() >= Some(310);
+            (status["height"] == 330 && status["internal_tx_height"] == 330 && balances).then_some(())
+        },
+    );
+    let (code, holders) = get(&format!("{url}/indexer/richlist/v1/ATEST?pagination.limit=1000"));
+    let (code_of_address, of_address) =
+        get(&format!("{url}/indexer/richlist/v1/0x{}?pagination.limit=1000", "ee".repeat(20)));
+    assert_eq!((code, code_of_address, &holders["holders"]), (200, 200, &of_address["holders"]));
+    assert!(
+        holders["holders"].as_array().unwrap().len() > 30 && holders.get("incomplete").is_none(),
+        "{holders}"
+    );
     let ask = |url: &str, method: &str, params: Value| -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         post(&format!("{}/", url.trim_end_matches('/')), &request).1["result"].clone()
