@@ -1,5 +1,6 @@
 //! The state of the rich list's lane, and its requests to the node.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,6 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::coins::Coins;
+use super::ledger::hex;
 use super::transfer_cache::TransferCache;
 use crate::derive::WorkerPool;
 use crate::finality::{Finality, Returned, call_all};
@@ -22,6 +24,9 @@ use crate::{Error, Progress};
 
 /// Concurrent requests for balances or results of blocks.
 pub(super) const CONCURRENT_REQUESTS: usize = 16;
+
+/// Attempts to have a balance that the list needs, before it is missing: half a minute.
+const FAILURES: u32 = 12;
 
 /// The lane, which runs on a thread of the blocking pool.
 pub(crate) struct RichList {
@@ -95,7 +100,8 @@ impl RichList {
 
     /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, in the same order;
     /// retries until the replies are final. Of a call that the node rejects, alone or with others, for a reason of its own,
-    /// there is no reply after `patience` attempts; without it, the call is repeated without a limit.
+    /// there is no reply after `patience` attempts; without it, after [`FAILURES`], and only while the node runs other calls: one
+    /// contract must not stop the list, and a fault of the node may pass.
     pub(super) async fn balances(
         &self,
         accounts: &[(Address, Address)],
@@ -141,16 +147,30 @@ impl RichList {
         patience: Option<u32>,
     ) -> Result<Vec<BalanceReply>, Error> {
         let Some(evm) = &self.node.evm else { return Ok(vec![BalanceReply::NoReply; calls.len()]) };
-        let attempts = AtomicU32::new(0);
+        let failures = AtomicU32::new(0);
         let request = || async {
-            let attempt = attempts.fetch_add(1, Ordering::Relaxed) + 1;
-            let gives_up = patience.is_some_and(|patience| attempt >= patience);
             let answers = call_all(evm, &self.finality.contract_state(height), calls).await;
-            let answers = answers.into_iter().map(|answer| match answer {
-                Err(node::Error::Faulty { .. }) if gives_up => Ok(BalanceReply::NoReply),
+            let mut failed = BTreeSet::new();
+            for (answer, call) in answers.iter().zip(calls) {
+                failed.extend(matches!(answer, Err(node::Error::Faulty { .. })).then_some(call.to));
+            }
+            let count = failures.fetch_add(u32::from(!failed.is_empty()), Ordering::Relaxed) + 1;
+            let gives_up = match patience {
+                Some(patience) => count >= patience,
+                None => count >= FAILURES && !failed.is_empty() && evm.runs_calls(height).await,
+            };
+            let answer = |(answer, call): (Result<_, node::Error>, &ContractCall)| match answer {
+                Err(error @ node::Error::Faulty { .. }) if gives_up => {
+                    // Once for each contract.
+                    if patience.is_none() && failed.remove(&call.to) {
+                        let contract = hex(&call.to);
+                        tracing::warn!(contract, height, %error, "the node cannot call a token: its balances are sums of its transfers");
+                    }
+                    Ok(BalanceReply::NoReply)
+                }
                 answer => answer.map(BalanceReply::from),
-            });
-            answers.collect::<Result<Vec<_>, node::Error>>()
+            };
+            answers.into_iter().zip(calls).map(answer).collect::<Result<Vec<_>, node::Error>>()
         };
         retry_until(height, "balances", request).await
     }
