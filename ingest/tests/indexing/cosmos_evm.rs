@@ -218,34 +218,15 @@ fn logged_balances(recording: &Recording, last: u64) -> BTreeMap<(String, String
     held
 }
 
-/// The reply of a contract about a balance, which the recording lacks: what its logs add up to.
-fn with_balance(recording: &Recording, exchange: RecordedExchange<'_>) -> HttpReply {
-    let call: Value = serde_json::from_slice(exchange.request.body()).unwrap();
-    let [to, data] = ["to", "data"].map(|name| call["params"][0][name].as_str().unwrap_or_default());
-    let height = call["params"][1].as_str().and_then(|height| u64::from_str_radix(&height[2..], 16).ok());
-    let of = (to.to_lowercase(), format!("0x{}", &data[34..]));
-    let amount = logged_balances(recording, height.unwrap()).get(&of).copied().unwrap_or_default();
-    exchange.with_result(&json!(format!("0x{amount:064x}")))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn balances_of_the_native_coin_are_the_banks_and_those_of_erc20s_what_logs_add_up_to() {
     for last in [325, 330] {
         let recording = played();
-        let truths = played();
-        let node = OverriddenNode::start(Arc::clone(&recording), move |exchange| {
-            if exchange.is_rpc("eth_call", "0x70a08231") {
-                with_balance(&truths, exchange)
-            } else {
-                ending(exchange, last)
-            }
-        });
-        let node = node.await.unwrap();
         let store = Arc::new(MemStore::new());
-        let clients = Arc::new(node.clients().unwrap());
+        let options = Options { up_to: Some(last), ..Options::default() };
         let config = indexed::config(&recording).unwrap();
-        let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
-        run_to(&ingest, last).await;
+        let written: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
+        indexed::index_as(config, Arc::clone(&recording), options, written).await.unwrap();
         let snapshot = store.snapshot().unwrap();
         let expected = recorded_balances(last);
         assert!(expected.len() > 80);
@@ -270,10 +251,36 @@ async fn balances_of_the_native_coin_are_the_banks_and_those_of_erc20s_what_logs
     }
 }
 
+/// Wrapped ether.
+const WETH: &str = "5da435b5083344636a030f609edf4e03d134ddf8";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_the_node_cannot_call_does_not_stop_the_list_and_is_marked() {
+    let recording = played();
+    let node = OverriddenNode::start(Arc::clone(&recording), |exchange| {
+        if exchange.is_rpc("eth_call", "0x70a08231") && exchange.is_rpc("eth_call", WETH) {
+            return exchange.with_error(-32000, "execution aborted (timeout = 5s)");
+        }
+        exchange.answer
+    });
+    let node = node.await.unwrap();
+    let store = Arc::new(MemStore::new());
+    let clients = Arc::new(node.clients().unwrap());
+    let config = indexed::config(&recording).unwrap();
+    let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    run_to(&ingest, recording.last()).await;
+    let snapshot = store.snapshot().unwrap();
+    let token = |contract: &Address| {
+        store::table::read::<Erc20s>(&*snapshot, contract).unwrap().map(|Message(token)| token)
+    };
+    let weth = Address::try_from(hex::decode(WETH).unwrap()).unwrap();
+    assert!(token(&weth).is_some_and(|token| token.silent));
+    assert!(token(&NATIVE).is_some_and(|token| token.complete && !token.silent));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_is_stopped_and_started_over_a_faulty_node_is_the_same() {
-    // Behind it, balances of wrapped ether are asked for, which the recording lacks.
-    const LAST: u64 = 285;
+    const LAST: u64 = 330;
     let faults = [
         "delay=10ms@0.2",
         "429@0.05",
@@ -335,7 +342,7 @@ async fn blocks_are_those_of_the_node_and_contracts_are_found_by_what_created_th
 
 #[tokio::test(flavor = "multi_thread")]
 async fn movements_of_the_ledger_are_those_of_the_recorded_logs() {
-    const LAST: u64 = 285;
+    const LAST: u64 = 330;
     let recording = played();
     let store = Arc::new(MemStore::new());
     let options = Options { up_to: Some(LAST), ..Options::default() };
