@@ -6,7 +6,7 @@ use std::time::Duration;
 use chain::evm::flavour::Flavour;
 use node::retry::Backoff;
 use schema::meta::{self, EvmChain};
-use store::{Durability, Store};
+use store::{Durability, Snapshot, Store};
 
 use crate::Error;
 use crate::error::causes;
@@ -35,6 +35,11 @@ impl Ingest {
         }
         std::future::pending().await
     }
+}
+
+/// The EVM of the chain, if it is stored.
+pub(crate) fn stored(snapshot: &dyn Snapshot) -> Result<Option<Flavour>, Error> {
+    Ok(meta::read::<EvmChain>(snapshot)?.and_then(|chain| chain.flavour.parse().ok()))
 }
 
 /// Stores which EVM the chain has.

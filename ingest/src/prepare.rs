@@ -79,7 +79,7 @@ impl Ingest {
         let unfinished = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default();
         let unfinished = refuse_gap(&unfinished, start_height, first)?;
         let descriptors = Bootstrap::request(&node, &*store, unfinished).await?;
-        agreement::vm(&config, &descriptors.registry)?;
+        let flavour = agreement::vm(&config, &descriptors.registry)?;
         schema::open::or_create(&*store, &identity)?;
 
         let snapshot = store.snapshot()?;
@@ -99,7 +99,6 @@ impl Ingest {
         let next = refuse_gap(&blocks, start_height, first)?;
         descriptors.keep(&*store, next)?;
         let Bootstrap { registry, sha256: descriptors, .. } = descriptors;
-        let flavour = advice::flavour(&registry).unwrap_or_default();
         advice::log(&config, &node);
         // The EVM index follows the chain: the last blocks may come in a moment.
         if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first)

@@ -122,8 +122,14 @@ impl Report {
         Ok(all)
     }
 
-    /// The chain's VM. `given` must be among those that the chain has; `None` if it cannot be found out.
-    pub(super) async fn vm(&mut self, comet: &[String], given: Option<Vm>) -> anyhow::Result<Option<Vm>> {
+    /// The chain's VM. `given` must be among those that the chain has, unless its messages name none and `evm` is given; `None` if it
+    /// cannot be found out.
+    pub(super) async fn vm(
+        &mut self,
+        comet: &[String],
+        given: Option<Vm>,
+        evm: Option<Flavour>,
+    ) -> anyhow::Result<Option<Vm>> {
         let comet = comet.iter().map(|address| address.parse()).collect::<Result<_, _>>()?;
         let node = Node::new(Endpoints { comet, ..Endpoints::default() }, LIMITS)?;
         let vms = match node.descriptors().await {
@@ -142,6 +148,7 @@ impl Report {
         }
         let names = || vms.iter().map(|vm| vm.name()).collect::<Vec<_>>().join(", ");
         match given {
+            Some(Vm::Evm) if evm.is_some() && vms == [Vm::None] => Ok(given),
             Some(vm) if !vms.contains(&vm) => {
                 Err(Usage(format!("--vm {vm}: the chain has {}; leave --vm out, or correct it", names()))
                     .into())

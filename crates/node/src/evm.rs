@@ -219,4 +219,5 @@ pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
     }
 }
 
-const ADD_DEBUG: &str = "debug namespace missing, add `debug` to json-rpc.apis in app.toml, or to json-rpc.api where it has that key";
+const ADD_DEBUG: &str =
+    "debug namespace missing, add `debug` to json-rpc.apis in app.toml (json-rpc.api of cosmos/evm and ethermint)";

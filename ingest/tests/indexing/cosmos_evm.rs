@@ -342,7 +342,8 @@ async fn blocks_are_those_of_the_node_and_contracts_are_found_by_what_created_th
 
 #[tokio::test(flavor = "multi_thread")]
 async fn movements_of_the_ledger_are_those_of_the_recorded_logs() {
-    const LAST: u64 = 330;
+    // Behind it, ether is wrapped, of which no movement tells.
+    const LAST: u64 = 285;
     let recording = played();
     let store = Arc::new(MemStore::new());
     let options = Options { up_to: Some(LAST), ..Options::default() };

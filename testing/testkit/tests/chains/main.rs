@@ -15,6 +15,7 @@ mod comet_rpc;
 mod etherscan;
 mod evm_reads;
 mod evm_rpc;
+mod cosmos_evm;
 mod examples;
 mod golden;
 mod held;
