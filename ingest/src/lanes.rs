@@ -36,7 +36,7 @@ use crate::optional::{Fetched, OptionalIndexes};
 use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
-use crate::rich::coins::Coins;
+use crate::rich::native_coin::Coins;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Room, Tools};
 use crate::tokens::TokenSource;

@@ -17,10 +17,11 @@
 
 mod bank;
 mod baseline;
-pub(crate) mod coins;
+mod coins;
 mod flow;
 mod lane;
 mod ledger;
+pub(crate) mod native_coin;
 mod queue;
 mod reconcile;
 mod results;
@@ -146,10 +147,14 @@ impl RichList {
 
     /// The contracts' answers about the unknown balances of a plan, in the same order.
     fn unknown_balances(&self, plan: &Plan, height: u64) -> Result<Vec<BalanceReply>, End> {
+        let mut coins = self.coin_denoms()?;
+        // Some are new in this block.
+        coins.extend(plan.coins.iter().map(|(denom, contract)| (*contract, denom.clone())));
         let ask = |optional: bool, patience| {
             let unknown = plan.unknown.iter().filter(|it| it.is_optional() == optional);
             let accounts: Vec<_> = unknown.map(|it| (it.contract, it.account)).collect();
-            self.wait_for(self.balances(&accounts, height, patience))
+            let coins = &coins;
+            self.wait_for(async move { self.balances(&accounts, coins, height, patience).await })
         };
         let mut needed = ask(false, None)??.into_iter();
         let mut optional = ask(true, Some(PATIENCE))??.into_iter();

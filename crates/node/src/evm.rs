@@ -219,5 +219,4 @@ pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
     }
 }
 
-const ADD_DEBUG: &str =
-    "debug namespace missing, add `debug` to json-rpc.apis in app.toml (json-rpc.api of cosmos/evm and ethermint)";
+const ADD_DEBUG: &str = "debug namespace missing, add `debug` to json-rpc.apis in app.toml (json-rpc.api of cosmos/evm and ethermint)";

@@ -4,7 +4,6 @@
 //! internal transactions too, and reads the stored calls and the errors of those that failed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
 
 use chain::U256;
 use chain::evm::coin::{self, NATIVE, Sent};
@@ -21,25 +20,10 @@ use schema::rich::{Address, Denoms};
 use schema::tx::Txs;
 use serde::Deserialize;
 use store::{Bounds, Message, Snapshot, Table as _};
-use tokio::sync::watch;
 
 use super::lane::{BalanceReply, End, RichList};
 use crate::retry::retry_until;
 use crate::{Error, Progress};
-
-/// What the lane needs beyond that of contracts.
-pub(crate) struct Coins {
-    calls: watch::Receiver<Progress>,
-    /// The denom of the native coin, once it is known.
-    native: OnceLock<String>,
-}
-
-impl Coins {
-    /// Coins of a chain whose lane of internal transactions has this progress.
-    pub(crate) fn new(calls: watch::Receiver<Progress>) -> Self {
-        Self { calls, native: OnceLock::new() }
-    }
-}
 
 impl RichList {
     /// The denom of the native coin, on a chain whose bank keeps its balances.
@@ -160,6 +144,9 @@ impl RichList {
         denoms: &BTreeMap<Address, String>,
         height: u64,
     ) -> Result<Vec<BalanceReply>, Error> {
+        if accounts.is_empty() {
+            return Ok(Vec::new());
+        }
         let Some(rest) = &self.node.rest else { return Ok(vec![BalanceReply::NoReply; accounts.len()]) };
         let probe = self.finality.probe(height)?;
         let mut replies = Vec::with_capacity(accounts.len());

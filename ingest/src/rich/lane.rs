@@ -1,12 +1,12 @@
 //! The state of the rich list's lane, and its requests to the node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use chain::{U256, Vm};
+use chain::{Account, U256, Vm};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use node::{BATCH, ContractCall, Node};
 use schema::rich::Address;
@@ -14,8 +14,7 @@ use store::Store;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::coins::Coins;
-use super::ledger::hex;
+use super::native_coin::Coins;
 use super::transfer_cache::TransferCache;
 use crate::derive::WorkerPool;
 use crate::finality::{Finality, Returned, call_all};
@@ -98,20 +97,17 @@ impl RichList {
         })
     }
 
-    /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, in the same order;
+    /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, or the bank for its `coins`, in the same order;
     /// retries until the replies are final. Of a call that the node rejects, alone or with others, for a reason of its own,
     /// there is no reply after `patience` attempts; without it, after [`FAILURES`], and only while the node runs other calls: one
     /// contract must not stop the list, and a fault of the node may pass.
     pub(super) async fn balances(
         &self,
         accounts: &[(Address, Address)],
+        coins: &BTreeMap<Address, String>,
         height: u64,
         patience: Option<u32>,
     ) -> Result<Vec<BalanceReply>, Error> {
-        if accounts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let coins = self.coin_denoms()?;
         let (of_bank, others): (Vec<_>, Vec<_>) =
             accounts.iter().copied().partition(|(contract, _)| coins.contains_key(contract));
         let call = |(to, account): &(Address, Address)| ContractCall {
@@ -120,7 +116,7 @@ impl RichList {
         };
         let calls = others.iter().map(call).collect::<Vec<_>>();
         let mut of_contracts = self.amounts(&calls, height, patience).await?.into_iter();
-        let mut of_bank = self.bank_amounts(&of_bank, &coins, height).await?.into_iter();
+        let mut of_bank = self.bank_amounts(&of_bank, coins, height).await?.into_iter();
         let reply = |(contract, _): &(Address, Address)| {
             let next = if coins.contains_key(contract) { of_bank.next() } else { of_contracts.next() };
             next.unwrap_or(BalanceReply::NoReply)
@@ -163,7 +159,7 @@ impl RichList {
                 Err(error @ node::Error::Faulty { .. }) if gives_up => {
                     // Once for each contract.
                     if patience.is_none() && failed.remove(&call.to) {
-                        let contract = hex(&call.to);
+                        let contract = Account::from(call.to).to_hex();
                         tracing::warn!(contract, height, %error, "the node cannot call a token: its balances are sums of its transfers");
                     }
                     Ok(BalanceReply::NoReply)

@@ -44,7 +44,7 @@ pub(super) struct Plan {
     created: BTreeSet<Address>,
     denoms: Vec<(String, Address)>,
     /// The contracts of coins that a bank keeps, by denom.
-    coins: BTreeMap<String, Address>,
+    pub(super) coins: BTreeMap<String, Address>,
     tokens: BTreeMap<Address, Erc20>,
     /// Contracts that are tokens if they tell a balance.
     candidates: BTreeMap<Address, Erc20>,

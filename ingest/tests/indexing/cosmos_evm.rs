@@ -297,10 +297,9 @@ async fn an_index_that_is_stopped_and_started_over_a_faulty_node_is_the_same() {
         let node = ReplayNode::start(played(), Addresses::default(), options).await.unwrap();
         let store = Arc::new(MemStore::new());
         for stop in stops {
-            let clients = Arc::new(indexed::clients(&node).unwrap());
-            let config = indexed::config(&played()).unwrap();
-            let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
-            indexed::run_to(&ingest, *stop).await.unwrap();
+            let (clients, config) = (indexed::clients(&node).unwrap(), indexed::config(&played()).unwrap());
+            let written: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
+            indexed::index_from(clients, config, written, *stop).await.unwrap();
         }
         digests.push(indexed::digest(&*store).unwrap());
         node.stop().await;

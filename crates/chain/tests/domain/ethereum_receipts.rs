@@ -217,11 +217,11 @@ fn with_fields(raw: &[u8]) -> Vec<u8> {
     let (whole, to, accesses) = [([1, 3], 4, 0), ([2, 4], 5, 8), ([2, 5], 6, 9)][usize::from(kind)];
     let mut message = Vec::new();
     for (number, item) in (1..).zip(items) {
-        let text = U256::from_be_slice(item).to_string();
+        let text = || U256::from_be_slice(item).to_string();
         match number {
             number if whole.contains(&number) => {
                 let mut varint = vec![number << 3];
-                let mut rest: u64 = text.parse().unwrap();
+                let mut rest: u64 = text().parse().unwrap();
                 while rest >= 0x80 {
                     varint.push(u8::try_from(rest % 0x80).unwrap() | 0x80);
                     rest /= 0x80;
@@ -232,7 +232,20 @@ fn with_fields(raw: &[u8]) -> Vec<u8> {
             number if number == to && !item.is_empty() => {
                 message.extend(field(number, alloy::primitives::hex::encode_prefixed(item).as_bytes()));
             }
-            number if number == accesses => assert!(item.is_empty(), "no recorded transaction has accesses"),
+            number if number == accesses => {
+                let mut tuples = item;
+                while !tuples.is_empty() {
+                    let mut tuple = Header::decode_bytes(&mut tuples, true).unwrap();
+                    let hex = |bytes: &[u8]| alloy::primitives::hex::encode_prefixed(bytes).into_bytes();
+                    let mut access = field(1, &hex(Header::decode_bytes(&mut tuple, false).unwrap()));
+                    let mut keys = Header::decode_bytes(&mut tuple, true).unwrap();
+                    while !keys.is_empty() {
+                        access.extend(field(2, &hex(Header::decode_bytes(&mut keys, false).unwrap())));
+                    }
+                    assert!(access.len() < 0x80, "no recorded transaction has more than one key");
+                    message.extend(field(number, &access));
+                }
+            }
             number if number > to + 1 => {
                 let length = u8::try_from(item.len() % 0x80).unwrap();
                 let long = item.len() / 0x80;
@@ -242,7 +255,7 @@ fn with_fields(raw: &[u8]) -> Vec<u8> {
                 message.extend(item);
             }
             number if number == to => {}
-            number => message.extend(field(number, text.as_bytes())),
+            number => message.extend(field(number, text().as_bytes())),
         }
     }
     let url = format!("/ethermint.evm.v1.{name}");

@@ -55,14 +55,20 @@ async fn every_frame_of_the_recorded_traces_is_served_in_its_place() {
             flattened(&entry["result"], -1, &mut frames);
             expected.extend(frames.into_iter().enumerate());
         }
-        let target =
-            format!("/indexer/tx/v1/evm-internal-txs/by_height/{}?pagination.limit=1000", height.height);
+        let target = format!(
+            "/indexer/tx/v1/evm-internal-txs/by_height/{}?pagination.limit=1000&pagination.reverse=false",
+            height.height
+        );
         let response = app.get(&target);
         let body: Value = serde_json::from_slice(response.body()).unwrap();
         let served = body["internal_txs"].as_array().unwrap();
         assert_eq!(served.len(), expected.len(), "{target}");
         for (served, (index, (parent, frame))) in served.iter().zip(expected) {
-            assert_eq!((&served["index"], &served["parent_index"]), (&index.into(), &parent.into()), "{served}");
+            assert_eq!(
+                (&served["index"], &served["parent_index"]),
+                (&index.into(), &parent.into()),
+                "{served}"
+            );
             assert_eq!(served["type"], frame["type"], "{served}");
             for member in ["from", "to", "input", "output"] {
                 assert_eq!(hex_digits(&served[member]), hex_digits(&frame[member]), "{member} of {served}");

@@ -216,7 +216,7 @@ async fn every_balance_of_the_bridged_rollup_agrees_with_the_bank_at_the_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_balance_of_cosmos_evm_agrees_with_the_bank_at_the_end() {
-    balances_are_as_the_bank_says("cosmos-evm", 330, 50).await;
+    balances_are_as_the_bank_says("cosmos-evm", 330, 39).await;
 }
 
 /// The newest recorded answer to each smart query: `(contract, query)` → answer.
