@@ -10,10 +10,12 @@ use anyhow::{Context as _, Result, ensure};
 use benches::pick::Pick;
 use benches::recorded::{Lanes, Played};
 use benches::{measuring, report};
+use explorer::media::Media;
 use explorer::{Head, Inputs};
 use http::Request;
 use http::header::ACCEPT_ENCODING;
 use query::Indexer;
+use schema::activity::ACTIVITY;
 use schema::contracts::CONTRACTS;
 use schema::ledger::LEDGER;
 use schema::packets::PACKETS;
@@ -29,13 +31,13 @@ const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
-    let ingested =
-        played.ingest(Lanes { indexes: &[&LEDGER, &PACKETS, &CONTRACTS, &TOKENS], ..Lanes::ALL })?;
+    let ingested = played
+        .ingest(Lanes { indexes: &[&ACTIVITY, &LEDGER, &PACKETS, &CONTRACTS, &TOKENS], ..Lanes::ALL })?;
     ingested.store.compact()?;
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;
     let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-    let inputs = Inputs { routing: None, head, contracts: None, base };
+    let inputs = Inputs { routing: None, head, contracts: None, base, media: Media::None };
     let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, inputs)?;
     let rounds = if measuring() { ROUNDS } else { 1 };
     let mut rows = Vec::new();

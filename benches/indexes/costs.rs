@@ -8,7 +8,7 @@ use benches::indexes;
 use benches::report::{bytes_each, line, median, micros_each, table};
 
 /// The sets; all others are compared with the first. `tokens` asks for names that a recording does not have.
-const SETS: [&str; 10] = [
+const SETS: [&str; 11] = [
     "",
     "blocks",
     "logs",
@@ -19,6 +19,7 @@ const SETS: [&str; 10] = [
     "ledger",
     "packets,bridge",
     "search",
+    "activity",
 ];
 
 /// Measures each set so many times, in turns, on a recording: `NAME`, or `NAME:TXS` extended to so many transactions.

@@ -11,6 +11,7 @@ use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 use evm_rpc::Dialect;
 use node::Url;
+use schema::activity::ACTIVITY;
 use schema::bridge::BRIDGE;
 use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
@@ -37,6 +38,9 @@ const FOLDERS: [&str; 3] = ["testing/recordings", "share/cairn/recordings", "rec
 
 /// The default of the setting `log`.
 const DEFAULT_LOG: &str = "info";
+
+/// Printed in place of the addresses of routes.
+const NO_ROUTES: &str = "\nNo routes are served: the recording has no registry.\n";
 
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
@@ -96,7 +100,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
-        settings.index = vec![&BRIDGE, &LEDGER, &PACKETS, &TOKENS];
+        settings.index = vec![&ACTIVITY, &BRIDGE, &LEDGER, &PACKETS, &TOKENS];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
             settings.otterscan = args.otterscan;
@@ -105,7 +109,8 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;
-        let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let more = routes.as_ref().map(RouteDemo::paths).transpose()?;
+        let more = more.unwrap_or_else(|| NO_ROUTES.to_owned());
         let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
         let work = async {

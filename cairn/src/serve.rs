@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use comet_rpc::CometRpc;
-use etherscan::{Contracts, Etherscan, Verified};
+use etherscan::{Etherscan, Verified};
 use evm_rpc::EvmRpc;
 use explorer::Inputs;
 use futures_util::future::OptionFuture;
@@ -166,9 +166,15 @@ pub(crate) fn app(
         return Ok(Arc::new(app));
     }
     let routing = pages.routing.map(|routing| Arc::new(routing) as _);
-    let contracts = settings.abi.clone().map(Contracts::new);
+    let contracts = settings.contracts()?;
     let contracts = Arc::new(Known { contracts, forward: settings.evm_forward()? });
-    let inputs = Inputs { routing, head: pages.head, contracts: Some(contracts), base };
+    let inputs = Inputs {
+        routing,
+        head: pages.head,
+        contracts: Some(contracts),
+        base,
+        media: settings.nft_media.clone(),
+    };
     Ok(explorer::mount(app, inputs)?)
 }
 
@@ -231,7 +237,7 @@ fn serve_evm(
         .with_filters(settings.evm_filters)
         .with_frames(settings.evm_frames)
         .with_otterscan(settings.otterscan()?);
-    let contracts = settings.abi.clone().map(Contracts::new);
+    let contracts = settings.contracts()?;
     let verified = settings.sourcify.clone().map(Verified::new).transpose()?;
     let etherscan = Etherscan::new(rpc.clone()).with_contracts(contracts).with_verified(verified);
     let etherscan = etherscan.app()?.with_cors(settings.cors.clone());

@@ -36,6 +36,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
 use evm_rpc::{Dialect, ForwardAt, Frames, Group};
+use explorer::media::Media;
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::IpNet;
@@ -244,6 +245,10 @@ pub(crate) struct Settings {
     /// `https://*.example.com`.
     #[arg(id = "cors", value_name = "ORIGIN", default_value = "*")]
     origins: Vec<String>,
+    /// Images of NFTs on the explorer's pages: none, data, for those that are in the URI of a token, or the address of an IPFS gateway,
+    /// such as `https://ipfs.io`, from which browsers then also load those on IPFS. The program itself fetches none.
+    #[arg(value_name = "WHICH", default_value = "none")]
+    pub(crate) nft_media: Media,
     /// Serves the explorer's pages at `/`, beside the JSON interfaces: true or false.
     #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) explorer: bool,

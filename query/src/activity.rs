@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use schema::activity::{ACTIVITY, Days, Hours};
+pub use schema::activity::{Activity, HOUR};
+use store::{Message, Table};
 use web::http_error::HttpError;
 
 use crate::api::block;
@@ -21,7 +24,12 @@ pub struct Period {
     pub txs: u64,
     /// EVM transactions.
     pub evm_txs: u64,
+    /// Gas and accounts; `None` without the index `activity`, while it is built, and in a period that is neither an hour nor a day.
+    pub activity: Option<Activity>,
 }
+
+/// A day in nanoseconds.
+pub const DAY: i64 = 24 * HOUR;
 
 /// Height of a block, and numbers of transactions before it.
 #[derive(Clone, Copy)]
@@ -62,6 +70,7 @@ impl Indexer {
                 blocks: other.height - one.height,
                 txs: other.txs - one.txs,
                 evm_txs: other.evm_txs - one.evm_txs,
+                activity: None,
             },
             _ => Period::default(),
         };
@@ -69,8 +78,27 @@ impl Indexer {
         let before = marks.iter().take_while(|mark| mark.height <= first).count();
         // The last of these marks begins the period of the first block.
         periods.drain(..before.saturating_sub(1));
+        if view.has_all(&ACTIVITY)? {
+            for period in &mut periods {
+                let number = u64::try_from(period.from / length).unwrap_or_default();
+                period.activity = match length {
+                    HOUR => Some(activity::<Hours>(&view, number)?),
+                    DAY => Some(activity::<Days>(&view, number)?),
+                    _ => None,
+                };
+            }
+        }
         Ok(periods)
     }
+}
+
+/// What was done in the period `number` of the table; nothing if it has no row.
+fn activity<T: Table<Key = u64, Value = Message<Activity>>>(
+    view: &View<'_>,
+    number: u64,
+) -> Result<Activity, HttpError> {
+    let row = store::table::read::<T>(view.snapshot(), &number).map_err(HttpError::internal)?;
+    Ok(row.map(|Message(row)| row).unwrap_or_default())
 }
 
 /// For each of `times`, ascending, the first of `heights` whose block is not earlier; the end of `heights` if all are.

@@ -239,6 +239,13 @@ impl View<'_> {
         self.require_within(index, 0)
     }
 
+    /// True if `index` has all blocks.
+    pub(crate) fn has_all(&self, index: &Index) -> Result<bool, HttpError> {
+        let state = index.state(self.snapshot()).map_err(HttpError::internal)?;
+        let (last, state) = (self.blocks()?.height, state.filter(|state| state.version == index.version));
+        Ok(state.is_some_and(|state| state.height >= last))
+    }
+
     /// As [`Self::require`], of an index that may be `blocks` behind the last block if it is being written.
     pub(crate) fn require_within(&self, index: &Index, blocks: u64) -> Result<(), HttpError> {
         let (name, last) = (index.name, self.blocks()?.height);

@@ -30,12 +30,11 @@ const TURN: Duration = Duration::from_millis(20);
 /// Stored blocks of one commit: an index of empty blocks takes some 10 ms for so many.
 const MAX_BLOCKS: u64 = 4096;
 
-/// Transactions of one commit from stored blocks, however few of them an index lists: tens of milliseconds, for which a new block
-/// waits.
-const MAX_TXS: u64 = 4096;
+/// Transactions of one commit from stored blocks, however few of them an index lists: some 0.1 s, for which a new block waits.
+const MAX_TXS: u64 = 16_384;
 
-/// Bytes of one commit from stored blocks.
-const MAX_BYTES: usize = 128 << 10;
+/// Bytes of one commit from stored blocks: some 0.1 s. A row that several blocks change is written once a commit.
+const MAX_BYTES: usize = 1 << 20;
 
 /// List lengths in the cache: some 100 bytes each.
 const REMEMBERED_LISTS: usize = 1 << 16;

@@ -25,6 +25,7 @@
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, holders by amount, and the tokens of an account |
 //! | [`search`] | transactions by attributes of their events |
+//! | [`activity`] | optional: gas and accounts of hours and days |
 //! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
@@ -39,6 +40,7 @@
 //! A sequence (`seq`) counts records of one kind from 1 in chain order. It depends on the chain's content and the start
 //! height only, so two independently built databases return the same cursors.
 
+pub mod activity;
 pub mod audit;
 pub mod balance_change;
 pub mod balances;
@@ -104,6 +106,7 @@ pub const INDEXES: &[&index::Index] = &[
     &packets::PACKETS,
     &bridge::BRIDGE,
     &search::SEARCH,
+    &activity::ACTIVITY,
 ];
 
 /// A visitor over the table types, because Rust has no slice of types.

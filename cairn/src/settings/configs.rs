@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use chain::Vm;
+use etherscan::Contracts;
 use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
@@ -235,6 +236,20 @@ impl Settings {
         let pages = Otterscan::read(folder, self.evm_currency.clone()).context("`otterscan`")?;
         tracing::info!(folder = %folder.display(), files = pages.len(), "serving Otterscan's pages");
         Ok(Some(pages))
+    }
+
+    /// The known contracts.
+    ///
+    /// # Errors
+    /// If their folder does not exist: a wrong name would only show as contracts that nobody knows.
+    pub(crate) fn contracts(&self) -> anyhow::Result<Option<Contracts>> {
+        let Some(folder) = &self.abi else { return Ok(None) };
+        let path = folder.display();
+        anyhow::ensure!(
+            folder.is_dir(),
+            "`abi`: there is no folder {path}: create it, or fill it with `cairn abi pull`"
+        );
+        Ok(Some(Contracts::new(folder.clone())))
     }
 
     /// The settings of the routing service; `None` without a registry.

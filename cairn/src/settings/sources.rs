@@ -59,7 +59,8 @@ fn group_of(name: &str) -> Groups {
         | "rate_limit"
         | "trusted_proxies"
         | "cors"
-        | "explorer" => SERVER,
+        | "explorer"
+        | "nft_media" => SERVER,
         name if name.starts_with("route.") => ROUTE,
         _ => INDEX,
     }

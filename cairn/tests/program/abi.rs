@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Cairn, Played, get, get_text};
+use crate::support::{Cairn, Played, get, get_text, refused};
 
 /// `Deposit(address,uint256)`.
 const DEPOSIT: &str = "0xe1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c";
@@ -57,4 +57,14 @@ fn the_page_of_a_transaction_names_function_events_and_arguments_once_the_abi_is
 
     std::fs::write(&file, "no JSON").unwrap();
     assert_eq!(get_text(&page), (200, guessed), "a damaged file takes nothing away");
+}
+
+#[test]
+fn a_folder_of_contracts_that_does_not_exist_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start("evm-weth-rebase", &[]);
+    let (data, missing) = (dir.path().join("data"), dir.path().join("abis"));
+    let own = ["--evm-listen", "127.0.0.1:0", "--abi", missing.to_str().unwrap()];
+    let (_, text) = refused(&[&played.flags("run", &data)[..], &own].concat());
+    assert!(text.contains("`abi`: there is no folder") && text.contains("cairn abi pull"), "{text}");
 }

@@ -64,6 +64,7 @@ fn the_demo_shows_chains_of_every_kind() {
         demo.line(&format!("{chain} is indexed"));
         let status = demo.line("http://");
         assert_eq!(get(&format!("http://{status}")).1["chain_id"], chain);
+        demo.line("No routes are served");
     }
 }
 

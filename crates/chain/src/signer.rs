@@ -48,7 +48,7 @@ pub fn signers(
 
 /// The accounts of the `acc_seq` attributes (`address/sequence`), which the ante handler emits once per signer, in
 /// order.
-fn sequence_accounts<'e>(events: &'e [Event<'_>], prefix: &'e str) -> impl Iterator<Item = Account> + 'e {
+pub fn sequence_accounts<'e>(events: &'e [Event<'_>], prefix: &'e str) -> impl Iterator<Item = Account> + 'e {
     attributes(events, "tx", "acc_seq")
         .filter_map(|value| value.rsplit_once('/'))
         .filter_map(move |(account, _)| Account::parse(account, prefix))

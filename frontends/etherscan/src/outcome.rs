@@ -81,7 +81,7 @@ pub(crate) fn into_reply(outcome: Outcome) -> Result<Reply, HttpError> {
         Err(Failure::Text(text)) => failed(text),
         Err(Failure::Message(message)) => envelope("0", message, b"null"),
         Err(Failure::Index(Error::TooMany { .. } | Error::TooLarge)) => envelope("0", TOO_MUCH, b"null"),
-        Err(Failure::Index(Error::Off(index))) => failed(format!("it needs `{index}`, which is not indexed")),
+        Err(Failure::Index(Error::Off(index))) => failed(off(index)),
         Err(Failure::Index(Error::Behind { index, from, height, .. })) => {
             failed(format!("the index `{index}` has only blocks {from} to {height} now"))
         }
@@ -101,6 +101,14 @@ pub(crate) fn into_reply(outcome: Outcome) -> Result<Reply, HttpError> {
         }
     };
     Ok(Reply::json(body))
+}
+
+/// What to do about an index that is off: two have a setting of their own.
+fn off(index: &str) -> String {
+    match index {
+        "internal_txs" | "rich_list" => format!("it needs `{index}`, which is off: set `{index}`"),
+        _ => format!("it needs the index `{index}`, which is off: name it in the setting `index`"),
+    }
 }
 
 fn envelope(status: &str, message: &str, result: &[u8]) -> Vec<u8> {

@@ -44,8 +44,7 @@ const fn endpoint(
     Endpoint { method, path, tag, summary, params: &[], response, handler, cache: MaxAge::LIST }
 }
 
-const ONE_CHAIN: Handler<Etherscan> = Handler::Async(one_chain);
-const BY_CHAIN_ID: Handler<Etherscan> = Handler::Async(by_chain_id);
+const ACTION: Handler<Etherscan> = Handler::Async(action);
 
 const SOURCIFY_CHAINS: Handler<Etherscan> = Handler::Sync(sourcify_chains);
 
@@ -61,10 +60,10 @@ const fn sourcify_contract(path: &'static str) -> Endpoint<Etherscan> {
 
 /// The endpoints.
 pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
-    endpoint(Method::Get, "/api", "Etherscan's API.", ONE_CHAIN),
-    endpoint(Method::Post, "/api", "Etherscan's API, with a form.", ONE_CHAIN),
-    endpoint(Method::Get, "/v2/api", "Etherscan's API with `chainid`.", BY_CHAIN_ID),
-    endpoint(Method::Post, "/v2/api", "Etherscan's API with `chainid`, with a form.", BY_CHAIN_ID),
+    endpoint(Method::Get, "/api", "Etherscan's API.", ACTION),
+    endpoint(Method::Post, "/api", "Etherscan's API, with a form.", ACTION),
+    endpoint(Method::Get, "/v2/api", "Etherscan's API, second version.", ACTION),
+    endpoint(Method::Post, "/v2/api", "Etherscan's API, second version, with a form.", ACTION),
     endpoint(Method::Get, "/v2/chainlist", "The chains of `chainid`.", Handler::Sync(chains)),
     sourcify_contract("/sourcify/v2/contract/{chain}/{address}"),
     // Safe's client has the path of sourcify.dev itself.
@@ -119,19 +118,19 @@ impl Etherscan {
         App::new(self, ENDPOINTS)
     }
 
-    async fn reply(&self, call: &Call<'_>, needs_chain: bool) -> Result<Reply, HttpError> {
+    async fn reply(&self, call: &Call<'_>) -> Result<Reply, HttpError> {
         // Without a database there is nothing to say in any form.
         self.rpc.index()?;
         let outcome = match Form::read(call) {
-            Ok(form) => self.outcome(form, call.share(), needs_chain).await,
+            Ok(form) => self.outcome(form, call.share()).await,
             Err(failure) => Err(failure),
         };
         into_reply(outcome)
     }
 
-    async fn outcome(&self, form: Form, share: Option<&Share>, needs_chain: bool) -> Outcome {
+    async fn outcome(&self, form: Form, share: Option<&Share>) -> Outcome {
         let chain_id = chain_id(self.rpc.index()?)?;
-        if form.chain_id().map_or(needs_chain, |given| given != chain_id.to_string()) {
+        if form.chain_id().is_some_and(|given| given != chain_id.to_string()) {
             return Err(Failure::Text(actions::NO_CHAIN.to_owned()));
         }
         match actions::find(&form)?.source {
@@ -224,12 +223,8 @@ fn chain_id(index: &App<Indexer>) -> Result<u64, HttpError> {
     index.state().evm_chain_id()
 }
 
-fn one_chain<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
-    Box::pin(api.reply(call, false))
-}
-
-fn by_chain_id<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
-    Box::pin(api.reply(call, true))
+fn action<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(api.reply(call))
 }
 
 fn json_rpc<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {

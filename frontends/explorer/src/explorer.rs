@@ -15,8 +15,9 @@ use web::call::Call;
 use web::http_error::HttpError;
 use web::limits::share::Share;
 
-use crate::activity::{Activity, LastActivity};
+use crate::activity::{LastActivity, LastPeriods};
 use crate::contracts::{CallError, Contracts, StateCall};
+use crate::media::Media;
 use crate::routing::{Routing, Unit};
 use crate::target::encoded;
 use crate::units::{Units, unit_of};
@@ -42,6 +43,8 @@ pub struct Inputs {
     pub contracts: Option<Arc<dyn Contracts>>,
     /// The prefix of the paths that clients see, such as `/c/rollup-1`, or empty.
     pub base: String,
+    /// Which images of NFTs are shown.
+    pub media: Media,
 }
 
 /// The state of the pages.
@@ -60,6 +63,7 @@ pub struct Explorer {
     samples: Mutex<VecDeque<(Instant, u64)>>,
     /// Prefix of the paths of this server, such as `/c/rollup-1`; empty without one.
     base: String,
+    media: Media,
     units: Units,
     activity: LastActivity,
 }
@@ -73,22 +77,26 @@ impl Explorer {
 
     pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
         let about = GetStatusResponse { version: version.to_owned(), ..GetStatusResponse::default() };
-        let inputs =
-            Inputs { routing: Some(routing), head: Arc::new(|| None), contracts: None, base: String::new() };
-        Self::new(inputs, about)
+        let (head, base, media) = (Arc::new(|| None), String::new(), Media::None);
+        Self::new(Inputs { routing: Some(routing), head, contracts: None, base, media }, about)
     }
 
     /// Without an index.
     fn new(inputs: Inputs, about: GetStatusResponse) -> Self {
-        let Inputs { routing, head, contracts, base } = inputs;
+        let Inputs { routing, head, contracts, base, media } = inputs;
         let (index, prefix, is_evm) = (None, String::new(), false);
         let (samples, units, activity) = Default::default();
-        Self { index, routing, head, contracts, about, prefix, is_evm, samples, base, units, activity }
+        Self { index, routing, head, contracts, about, prefix, is_evm, samples, base, media, units, activity }
     }
 
     /// Prefix of the paths of this server; empty without one.
     pub(crate) fn base(&self) -> &str {
         &self.base
+    }
+
+    /// Which images of NFTs are shown.
+    pub(crate) fn media(&self) -> &Media {
+        &self.media
     }
 
     /// Sets the app of the index, which owns the pages.
@@ -269,7 +277,7 @@ impl Explorer {
     }
 
     /// What the chain did in the last hours and days up to the block `height`, the last one.
-    pub(crate) fn activity(&self, height: u64) -> Result<Arc<Activity>, HttpError> {
+    pub(crate) fn activity(&self, height: u64) -> Result<Arc<LastPeriods>, HttpError> {
         self.activity.at(height, self.index()?.state())
     }
 

@@ -6,13 +6,15 @@
 //! # Invariants
 //! * No page works only with JavaScript; the script refreshes what the page already shows.
 //! * Text of the chain is escaped by the template engine; nothing here writes HTML from a string.
-//! * A browser loads nothing from another host: the Content-Security-Policy forbids it.
+//! * A browser loads nothing from another host, but images from the operator's IPFS gateway, if there is one: the
+//!   Content-Security-Policy forbids it.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | [`routing`], [`contracts`] | what the pages need of a routing service, and of contracts |
 //! | `explorer` | shared state: reads of the APIs, catch-up rate |
 //! | `activity` | hours and days of the chain |
+//! | [`media`] | images of NFTs |
 //! | `evm`, `units` | the halves of an EVM transaction; display units of denoms |
 //! | `view` | a page as a value; success, redirect and error as a response |
 //! | `unknown` | paths of other explorers, and the page for any other path and request |
@@ -30,6 +32,7 @@ mod explorer;
 mod format;
 mod layout;
 mod listing;
+pub mod media;
 mod record;
 pub mod routing;
 mod target;
@@ -49,6 +52,7 @@ use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 
 pub use self::explorer::{Explorer, Head, Inputs};
+use self::media::Media;
 use self::routing::Routing;
 
 /// The pages of an index, with those of routes.
@@ -57,9 +61,14 @@ const PAGES: &[&[Endpoint<Explorer>]] = &[assets::ENDPOINTS, views::OF_INDEX, vi
 /// The pages of a routing service without an index.
 const ROUTE_PAGES: &[&[Endpoint<Explorer>]] = &[assets::ENDPOINTS, views::HOME_OF_ROUTES, views::OF_ROUTES];
 
-/// A page runs no script and loads no style but ours, and no other site can frame it.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
-                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// A page runs no script and loads no style but ours, and no other site can frame it. Images are those of `media` too.
+fn policy(media: &Media) -> String {
+    let gateway = media.origin().map(|origin| format!(" {origin}")).unwrap_or_default();
+    format!(
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:{gateway}; connect-src 'self'; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+}
 
 /// The indexer API with the pages behind it; with a routing service also those of routes and transfers.
 ///
@@ -84,13 +93,14 @@ fn app(
     explorer: Explorer,
     pages: &'static [&'static [Endpoint<Explorer>]],
 ) -> Result<App<Explorer>, HttpError> {
-    let headers = [
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "same-origin"),
-    ];
-    let headers: HeaderMap =
-        headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+    let policy = HeaderValue::try_from(policy(explorer.media())).map_err(HttpError::internal)?;
+    let headers: HeaderMap = [
+        (CONTENT_SECURITY_POLICY, policy),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+    ]
+    .into_iter()
+    .collect();
     // Scripts of other sites read the JSON.
     let app = App::new(explorer, pages).map_err(HttpError::internal)?.with_cors(Cors::off());
     Ok(app.with_headers(headers).with_error_page(unknown::respond))

@@ -263,13 +263,16 @@ static BRIDGE_NOW: Index = schema::bridge::BRIDGE;
 
 static SEARCH_NOW: Index = schema::search::SEARCH;
 
+static ACTIVITY_NOW: Index = schema::activity::ACTIVITY;
+
 /// Both ends of a bridge: withdrawals and deposits, and outputs that are deleted and proposed again; and the attributes of events.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_indexes_of_bridges_and_of_attributes_are_the_same_however_they_are_written_and_go_back() {
-    let of_index: [(&str, &'static Index); 3] = [
+    let of_index: [(&str, &'static Index); 4] = [
         ("bridge-cases/l1", &BRIDGE_NOW),
         ("bridge-cases/l2", &BRIDGE_NOW),
         ("bridge-cases/l2", &SEARCH_NOW),
+        ("evm-load", &ACTIVITY_NOW),
     ];
     for (chain, written) in of_index {
         let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
@@ -277,7 +280,7 @@ async fn the_indexes_of_bridges_and_of_attributes_are_the_same_however_they_are_
         index(&recording, last, &[written], &with_blocks).await;
         let expected = digest(&*with_blocks);
         let rows = expected.iter().filter(|table| {
-            ["bridge_withdrawal", "ophost_output", "attribute_tx"]
+            ["bridge_withdrawal", "ophost_output", "attribute_tx", "account_hour"]
                 .iter()
                 .any(|name| table.table.contains(name))
         });

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use chain::Timestamp;
 use maud::{Markup, html};
-use query::activity::Period;
+use query::activity::{Activity, Period};
 use web::call::Call;
 use web::http_error::HttpError;
 
 use super::chart::{Axes, Bar, bars};
 use super::tx_list::TxList;
 use super::{rows, txs};
-use crate::activity::Activity;
+use crate::activity::LastPeriods;
 use crate::explorer::Explorer;
 use crate::format::{block, count, duration, time};
 use crate::layout::Page;
@@ -132,7 +132,7 @@ fn remaining(rate: Option<f64>, behind: u64) -> String {
     }
 }
 
-fn charts(blocks: &[Block], activity: &Activity) -> Markup {
+fn charts(blocks: &[Block], activity: &LastPeriods) -> Markup {
     let of_blocks = |title: &str, value: &dyn Fn(&Block) -> f64, shown: &dyn Fn(f64) -> String| {
         let bar = |of: &Block| Bar {
             value: value(of),
@@ -150,31 +150,70 @@ fn charts(blocks: &[Block], activity: &Activity) -> Markup {
         (of_blocks("Block time", &|of| as_f64(of.block_time), &seconds))
         (of_blocks("Transactions per block", &|of| as_f64(of.tx_count.try_into().unwrap_or(i64::MAX)), &whole))
         (of_blocks("Gas used per block", &|of| of.gas_used.parse().unwrap_or_default(), &whole))
-        (of_periods("Transactions per hour", &activity.hours, 5..16))
-        (of_periods("Transactions per day", &activity.days, 0..10))
+        (of_time(activity))
     }
 }
 
-/// A chart of periods, whose times are named by the part `named` of `2026-03-14 09:26`.
-fn of_periods(title: &str, periods: &[Period], named: Range<usize>) -> Markup {
+/// What a chart of periods shows: its value, and what it says of it.
+struct Shown {
+    title: &'static str,
+    value: fn(&Period) -> Option<u64>,
+    says: fn(&Period) -> String,
+}
+
+const TXS: Shown = Shown {
+    title: "Transactions",
+    value: |of| Some(of.txs),
+    says: |of| format!("{} transactions in {} blocks", count(of.txs), count(of.blocks)),
+};
+
+const GAS: Shown = Shown {
+    title: "Gas used",
+    value: |of| of.activity.map(|of| of.gas),
+    says: |of| format!("{} gas", count(of.activity.map_or(0, |of| of.gas))),
+};
+
+const ACCOUNTS: Shown = Shown {
+    title: "Accounts that signed",
+    value: |of| of.activity.map(|of| of.accounts),
+    says: |of| {
+        let Activity { accounts, new_accounts, .. } = of.activity.unwrap_or_default();
+        format!("{} accounts, {} for the first time", count(accounts), count(new_accounts))
+    },
+};
+
+/// Charts of hours and days; of gas and accounts with the index `activity` only.
+fn of_time(activity: &LastPeriods) -> Markup {
+    html! {
+        @for shown in [TXS, GAS, ACCOUNTS] {
+            (of_periods(&shown, "per hour", &activity.hours, 5..16))
+            (of_periods(&shown, "per day", &activity.days, 0..10))
+        }
+    }
+}
+
+/// A chart of periods, whose times are named by the part `named` of `2026-03-14 09:26`; nothing if a value is unknown.
+fn of_periods(shown: &Shown, length: &str, periods: &[Period], named: Range<usize>) -> Markup {
+    let Some(values) = periods.iter().map(shown.value).collect::<Option<Vec<_>>>() else {
+        return Markup::default();
+    };
     let name = |of: &Period| {
         let time = Timestamp::from_unix_nanos(of.from).seconds().replace('T', " ");
         time.get(named.clone()).unwrap_or_default().to_owned()
     };
-    let txs = |of: &Period| as_f64(of.txs.try_into().unwrap_or(i64::MAX));
-    let says = |of: &Period| {
-        let (txs, blocks) = (count(of.txs), count(of.blocks));
-        format!("{} UTC: {txs} transactions in {blocks} blocks", name(of))
+    let says = |of: &Period| format!("{} UTC: {}", name(of), (shown.says)(of));
+    let bar = |(of, value): (&Period, &u64)| Bar {
+        value: as_f64((*value).try_into().unwrap_or(i64::MAX)),
+        label: says(of),
     };
-    let drawn: Vec<_> = periods.iter().map(|of| Bar { value: txs(of), label: says(of) }).collect();
-    let top = count(periods.iter().map(|of| of.txs).max().unwrap_or_default());
-    let sum = count(periods.iter().map(|of| of.txs).sum::<u64>());
+    let drawn: Vec<_> = periods.iter().zip(&values).map(bar).collect();
+    let top = count(values.iter().copied().max().unwrap_or_default());
     let end = |of: Option<&Period>| of.map(name).unwrap_or_default();
-    let summary = format!("{sum} since {} UTC", end(periods.first()));
+    let summary = format!("up to {top} since {} UTC", end(periods.first()));
     let axes = Axes { top, ends: [end(periods.first()), end(periods.last())] };
     html! {
         section.card {
-            (bars(title, &summary, &drawn, &axes))
+            (bars(&format!("{} {length}", shown.title), &summary, &drawn, &axes))
             details {
                 summary { "Values" }
                 ul.values { @for of in periods.iter().rev() { li { (says(of)) } } }

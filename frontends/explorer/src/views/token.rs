@@ -1,13 +1,13 @@
 //! An NFT with the transactions of its history, or any other token.
 
-use maud::html;
+use maud::{Markup, html};
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use super::{fungible, lookup, rows};
 use crate::explorer::Explorer;
-use crate::format::{TOO_LONG, block, short, text, time, uri, whole_account};
+use crate::format::{TOO_LONG, block, none, short, text, time, uri, whole_account};
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
@@ -67,6 +67,7 @@ impl View for TokenPage {
                         }),
                         ("Owner", whole_account(&token.owner)),
                         ("URI", if nft.uri_truncated { text(TOO_LONG) } else { uri(&nft.uri) }),
+                        ("Image", image(explorer, &nft.uri, id)),
                         ("Object", whole_account(&token.object_addr)),
                         ("Last change", html! { (block(token.height)) " · " (time(&token.timestamp)) }),
                     ]))
@@ -86,6 +87,13 @@ impl View for TokenPage {
         let requests = [Some(found.request), history.map(|history| history.request)];
         Ok(Page { title, about, body, requests: requests.into_iter().flatten().collect() }.into())
     }
+}
+
+/// The image of the token, where the operator lets pages show it.
+fn image(explorer: &Explorer, uri: &str, id: &str) -> Markup {
+    let alt = format!("Image of token {}", chain::truncated(id, 80));
+    let Some(source) = explorer.media().image(uri) else { return none() };
+    html! { img.nft src=(source) alt=(alt) loading="lazy" referrerpolicy="no-referrer"; }
 }
 
 /// The page of a token contract: a collection, unless its first token has an empty id, or an ERC-20. Wallets open

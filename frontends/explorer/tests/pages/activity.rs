@@ -1,8 +1,9 @@
 //! The charts of the overview: hours and days.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use query::activity::Period;
+use schema::activity::ACTIVITY;
 use serde_json::Value;
 
 use crate::site::Site;
@@ -59,6 +60,58 @@ async fn hours_and_days_add_up_to_the_blocks_of_the_json() {
         let (blocks, txs) = last.1;
         assert!(text.contains(&format!("{txs} transactions in {blocks} blocks")), "{name}: {text}");
     }
+}
+
+/// Gas and the accounts that signed, by the first `length` characters of the time, from the lists of all blocks and transactions.
+fn signed(site: &Site, length: usize) -> BTreeMap<String, (u64, BTreeSet<String>)> {
+    let mut periods: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
+    let mut offset = 0;
+    loop {
+        let page = site.json(&format!("/indexer/tx/v1/txs?pagination.limit=1000&pagination.offset={offset}"));
+        let txs = page["txs"].as_array().unwrap();
+        for tx in txs {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let (gas, accounts) = periods.entry(text(&tx["timestamp"])[..length].to_owned()).or_default();
+            *gas += text(&tx["gas_used"]).parse::<u64>().unwrap();
+            let events = tx["events"].as_array().unwrap().iter().filter(|event| event["type"] == "tx");
+            let attributes = events.flat_map(|event| event["attributes"].as_array().unwrap());
+            let sequences = attributes.filter(|attribute| attribute["key"] == "acc_seq");
+            accounts.extend(sequences.map(|of| text(&of["value"]).rsplit_once('/').unwrap().0.to_owned()));
+        }
+        offset += txs.len();
+        if txs.is_empty() {
+            return periods;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gas_and_accounts_are_those_of_the_transactions_of_the_json() {
+    for (name, accounts) in [("evm-load", 40), ("wasm-scenario", 3), ("move-scenario", 3), ("l1-l2/l1", 5)] {
+        let site = Site::indexed(name, &[&ACTIVITY]).await;
+        for (length, characters, title) in [(HOUR, 13, "per hour"), (24 * HOUR, 10, "per day")] {
+            let expected = signed(&site, characters);
+            let periods = site.app.state().periods(length, 10_000).unwrap();
+            let mut seen = BTreeSet::new();
+            for period in &periods {
+                let time = chain::Timestamp::from_unix_nanos(period.from).seconds();
+                let (gas, signers) = expected.get(&time[..characters]).cloned().unwrap_or_default();
+                let new = signers.difference(&seen).count() as u64;
+                let found = period.activity.unwrap();
+                let found = (found.gas, found.accounts, found.new_accounts);
+                assert_eq!(found, (gas, signers.len() as u64, new), "{name} {time} {title}");
+                seen.extend(signers);
+            }
+            assert!(seen.len() >= accounts, "{name}: {}", seen.len());
+            let text = site.get("/").await.document().text;
+            for chart in ["Gas used", "Accounts that signed"] {
+                assert!(text.contains(&format!("{chart} {title}")), "{name}: {text}");
+            }
+        }
+    }
+    // Without the index there is no chart of what is not known.
+    let text = Site::recorded("evm-scenario").await.get("/").await.document().text;
+    assert!(text.contains("Transactions per hour") && !text.contains("Gas used per hour"), "{text}");
 }
 
 fn all_txs(site: &Site) -> u64 {

@@ -34,12 +34,23 @@ fn texts() -> Vec<String> {
         "{{7*7}}",
         "\0\u{1b}[31m",
         "",
+        IMAGES[0],
+        IMAGES[1],
+        IMAGES[2],
+        "https://elsewhere.test/1.png",
     ]
     .map(str::to_owned)
     .into();
     texts.push("<b>".repeat(34_000));
     texts
 }
+
+/// URIs of images: two that contain them, and one on IPFS.
+const IMAGES: [&str; 3] = [
+    "data:image/gif;base64,R0lGODlhAQABAAAAACw=",
+    "data:image/svg+xml;utf8,<svg onload=\"alert(1)\"/>' onerror='alert(1)",
+    "ipfs://QmCid/1.png",
+];
 
 const OWNER: [u8; 20] = [7; 20];
 
@@ -205,6 +216,32 @@ async fn a_uri_that_is_too_long_is_shown_as_such() {
     for path in [format!("/token/{address}?id=long"), format!("/collection/{address}")] {
         let answer = site.get(&path).await;
         assert!(answer.document().text.contains("longer than 256 KiB, not indexed"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_of_a_token_has_its_image_where_the_operator_lets_it() {
+    let gateway = "https://gateway.test/ipfs/QmCid/1.png";
+    for (media, images, origin) in [
+        ("none", [None; 3], ""),
+        ("data", [Some(IMAGES[0]), Some(IMAGES[1]), None], ""),
+        ("https://gateway.test/", [Some(IMAGES[0]), Some(IMAGES[1]), Some(gateway)], " https://gateway.test"),
+    ] {
+        let site = Site::with_media(hostile(), media.parse().unwrap());
+        for (n, text) in texts().iter().enumerate() {
+            let id: String = text.chars().take(300).collect();
+            let id = percent_encode(id.as_bytes(), NON_ALPHANUMERIC);
+            let address = Account::from_bytes(&collection(n)).unwrap().to_hex();
+            let page = site.get(&format!("/token/{address}?id={id}")).await;
+            let policy = page.header("content-security-policy");
+            assert!(policy.contains(&format!("img-src 'self' data:{origin};")), "{media}: {policy}");
+            let document = page.document();
+            let found: Vec<_> = document.elements.iter().filter(|of| of.name == "img").collect();
+            let expected = IMAGES.iter().position(|image| image == text).and_then(|image| images[image]);
+            let sources: Vec<_> = found.iter().filter_map(|image| image.get("src")).collect();
+            assert_eq!(sources, expected.into_iter().collect::<Vec<_>>(), "{media}: {text}");
+            assert!(found.iter().all(|image| image.get("onerror").is_none() && image.get("alt").is_some()));
+        }
     }
 }
 

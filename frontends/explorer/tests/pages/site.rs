@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use explorer::contracts::Contracts;
+use explorer::media::Media;
 use explorer::routing::Routing;
 use explorer::{Head, Inputs};
 use http::header::ACCEPT;
@@ -55,9 +56,21 @@ impl Site {
         routing: Option<Arc<dyn Routing>>,
         contracts: Option<Arc<dyn Contracts>>,
     ) -> Self {
-        let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+        Self::with_inputs(store, Inputs { contracts, ..Self::inputs(routing) })
+    }
+
+    /// The pages over a database, with images.
+    pub(crate) fn with_media(store: Arc<dyn Store>, media: Media) -> Self {
+        Self::with_inputs(store, Inputs { media, ..Self::inputs(None) })
+    }
+
+    fn inputs(routing: Option<Arc<dyn Routing>>) -> Inputs {
         let (head, base): (Head, _) = (Arc::new(|| None), String::new());
-        let inputs = Inputs { routing, head, contracts, base };
+        Inputs { routing, head, contracts: None, base, media: Media::None }
+    }
+
+    fn with_inputs(store: Arc<dyn Store>, inputs: Inputs) -> Self {
+        let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
         Self { app: explorer::mount(app, inputs).unwrap() }
     }
 

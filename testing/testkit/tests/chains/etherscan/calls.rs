@@ -71,7 +71,7 @@ async fn without_calls_transfers_of_an_account_are_refused_and_those_of_a_contra
     let app = served(&indexed(false).await);
     let account = text(&chain("evm-fees")[5].receipt["from"]).to_owned();
     let refused = reply(&app, &format!("module=account&action=tokentx&address={account}")).await;
-    let reason = "it needs `internal_txs`, which is not indexed";
+    let reason = "it needs `internal_txs`, which is off: set `internal_txs`";
     assert_eq!((&refused["message"], &refused["result"]), (&"NOTOK".into(), &reason.into()));
     for listed in [
         format!("module=account&action=tokennfttx&address={account}"),

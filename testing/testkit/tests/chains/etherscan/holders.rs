@@ -74,7 +74,7 @@ async fn the_holders_of_each_token_have_its_supply_the_largest_first() {
 async fn without_the_rich_list_holders_are_refused_and_without_a_node_what_is_in_wei() {
     let query = format!("module=token&action=tokenholderlist&contractaddress=0x{}", "5a".repeat(20));
     let refused = reply(fees().await, &query).await;
-    assert_eq!(refused["result"], "it needs `rich_list`, which is not indexed", "{refused}");
+    assert_eq!(refused["result"], "it needs `rich_list`, which is off: set `rich_list`", "{refused}");
     let app = indexed_with_holders(None).await;
     for query in ["module=account&action=listaccounts", "module=stats&action=ethsupply"] {
         let refused = reply(&app, query).await;
