@@ -68,7 +68,7 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
         |service: &str| other.services().chunks(2).find(|pair| pair[0] == service).unwrap()[1].to_owned();
     let (rest, json_rpc, comet) = (of_other("--rest"), of_other("--json-rpc"), of_other("--comet"));
     let prefix = "`prefix` is `cosmos`, and the node has `init`";
-    let rows: [Row<'_>; 14] = [
+    let rows: [Row<'_>; 16] = [
         ("wasm-scenario", &[("--prefix", "cosmos")], prefix),
         ("move-scenario", &[("--prefix", "cosmos")], prefix),
         ("evm-scenario", &[("--prefix", "cosmos")], prefix),
@@ -83,6 +83,12 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
         ("wasm-scenario", &[("--prefix", "INIT")], "--prefix: `INIT` is not a prefix of addresses"),
         ("evm-scenario", &[("--vm", "move")], "`vm` is `move`, and the node has `evm`"),
         ("evm-scenario", &[("--vm", "none")], "`vm` is `none`, and the node has `evm`"),
+        ("evm-scenario", &[("--evm", "cosmos-evm")], "`evm` is `cosmos-evm`, and the node has `minievm`"),
+        (
+            "move-scenario",
+            &[("--evm", "minievm")],
+            "`evm` needs a chain with an EVM, and `vm` is `move`: remove it",
+        ),
         ("move-scenario", &[("--vm", "wasm")], "`vm` is `wasm`, and the node has `move`"),
         ("evm-scenario", &[("--chain-id", "other-1")], "this is chain `e2e-evm-1`, not `other-1`"),
         ("evm-scenario", &[("--comet", &comet)], "not `e2e-evm-1`; correct the address or `chain_id`"),
