@@ -22,7 +22,10 @@ impl Known {
         let Some(forward) = self.forward.as_ref().filter(|_| self.forwards()) else {
             return Err(failed("it needs `state` in the setting `evm_forward`"));
         };
-        let view = || index.evm(Dialect::Fixed).map(|view| (view.chain_id(), view.head()));
+        let view = || {
+            let view = index.evm(Dialect::Fixed)?;
+            Ok((view.chain_id()?, view.head()))
+        };
         match forward.call_json(view, method, &params.to_string()).await {
             Ok(result) => serde_json::from_slice(&result).map_err(|error| failed(&error.to_string())),
             Err(object) => {

@@ -75,7 +75,8 @@ async fn complete(values: &mut Values, report: &mut Report) -> anyhow::Result<()
     let comet = report.comet(&texts(values, "comet"), &chain_id).await?;
     set(values, "comet", comet.usable.clone());
 
-    if let Some(vm) = report.vm(&comet.usable, settings(values)?.vm).await? {
+    let given = settings(values)?;
+    if let Some(vm) = report.vm(&comet.usable, given.vm, given.evm.0).await? {
         set(values, "vm", vec![vm.name().to_owned()]);
     }
     questions.ask(values, "vm", None)?;

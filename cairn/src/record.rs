@@ -137,11 +137,13 @@ async fn index(mut settings: Settings, recorder: &Recorder, from: u64, to: u64) 
         Arc::new(RocksStore::open(&dir.path().join("index"), schema::TABLES, RocksOptions::default())?);
     settings.chain_id = Some(recorder.chain_id().to_owned());
     (settings.prefix, settings.start_height) = (None, Some(from));
-    // Traces are recorded by height.
-    (settings.internal_txs, settings.rich_list) = (false, true);
     let node = Arc::new(recorder.node()?);
+    let descriptors = node.descriptors().await?;
+    // Traces are recorded by height; where a list of coins follows from them, it asks for state.
+    let follows_traces = advice::evm_of(&descriptors)?.is_some_and(|evm| !evm.denoms_are_contracts());
+    (settings.internal_txs, settings.rich_list) = (follows_traces, true);
     let mut config = ingest::Config { reconcile_every: None, ..settings.ingest(false)? };
-    if config.vm == Vm::Evm && !advice::vms(&node.descriptors().await?)?.contains(&Vm::Evm) {
+    if config.vm == Vm::Evm && !advice::vms(&descriptors)?.contains(&Vm::Evm) {
         // The receipts of an EVM that is not known cannot be checked.
         config.verify = Verify::Off;
     }

@@ -48,7 +48,7 @@ use web::limits::Rate;
 
 pub(crate) use self::configs::RouteSettings;
 pub(crate) use self::location::Location;
-use self::parse::TrackRate;
+use self::parse::{Evm, TrackRate};
 pub(crate) use self::parse::{LogFormat, dialect, index, path};
 use self::values::{Error, Values, env_of, flag_of, missing};
 
@@ -135,6 +135,9 @@ pub(crate) struct Settings {
     /// The chain's virtual machine: evm, move, wasm or none.
     #[arg(value_name = "VM")]
     pub(crate) vm: Option<Vm>,
+    /// The software of the chain's EVM: minievm, cosmos-evm, ethermint, or auto, for the one that the chain's messages name.
+    #[arg(value_name = "NAME", default_value = "auto", value_parser = parse::evm)]
+    pub(crate) evm: Evm,
     /// CometBFT RPC of the node, http:// or https://. Several addresses, separated by commas and in order of
     /// preference, replace each other when one fails; the same holds for the other services.
     #[arg(value_name = "URL")]

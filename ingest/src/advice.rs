@@ -22,6 +22,12 @@ pub fn vms(descriptors: &node::Descriptors) -> Result<Vec<Vm>, Error> {
     Ok(vms_of(&registry))
 }
 
+/// The software of the chain's EVM, by its messages.
+pub fn evm_of(descriptors: &node::Descriptors) -> Result<Option<Flavour>, Error> {
+    let registry = Registry::from_descriptors(&descriptors.bytes).map_err(Error::descriptors)?;
+    Ok(flavour(&registry))
+}
+
 /// The features that are off because a setting is missing, each with the setting.
 pub fn features_off(config: &Config, node: &Node) -> Vec<String> {
     let nfts = lacks_nfts(config, node).then(|| NO_NFTS.to_owned());

@@ -1,6 +1,7 @@
 //! Whether the settings agree with the node, before the first row is written: rows that a wrong setting made stay wrong.
 
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use node::Node;
 use node::retry::{self, Backoff};
 use proto::json::Registry;
@@ -39,11 +40,24 @@ pub(crate) async fn prefix(node: &Node, known: Option<&str>, exists: bool) -> Re
     }
 }
 
-/// The virtual machine must be one of those that the chain has.
-pub(crate) fn vm(config: &Config, registry: &Registry) -> Result<(), Error> {
+/// The virtual machine must be one of those that the chain has. Returns the software of its EVM, which must be the one that the
+/// chain's messages name, if they name any.
+pub(crate) fn vm(config: &Config, registry: &Registry) -> Result<Flavour, Error> {
+    let evm = advice::flavour(registry);
+    if let (Vm::Evm, Some(ours), Some(theirs)) = (config.vm, config.evm, evm)
+        && ours != theirs
+    {
+        return Err(Error::Contradiction {
+            key: "evm",
+            ours: ours.name().to_owned(),
+            theirs: theirs.name().to_owned(),
+            remedy: "correct or remove the setting",
+        });
+    }
     let theirs = advice::vms_of(registry);
-    if theirs.contains(&config.vm) {
-        return Ok(());
+    let is_unnamed = config.vm == Vm::Evm && config.evm.is_some() && theirs == [Vm::None];
+    if is_unnamed || theirs.contains(&config.vm) {
+        return Ok(evm.or(config.evm).unwrap_or_default());
     }
     let theirs: Vec<_> = theirs.into_iter().map(Vm::name).collect();
     Err(Error::Contradiction {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use node::Url;
 use schema::index::Index;
 use schema::undo::Horizon;
@@ -24,6 +25,8 @@ pub struct Config {
     pub chain_id: String,
     /// Its virtual machine.
     pub vm: Vm,
+    /// The software of its EVM; if absent, the one that its messages name.
+    pub evm: Option<Flavour>,
     /// Human-readable part of account addresses; queried from the node if absent.
     pub prefix: Option<String>,
     /// The first height to index; if absent, the first that the node has.

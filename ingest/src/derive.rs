@@ -18,6 +18,7 @@ use schema::payload::Packed;
 
 use crate::nft::{NftAt, Replies};
 
+pub(crate) use self::block::erc20_events;
 pub use self::block::{BlockResponses, EvmResponse, Rendered, Unrendered, block, confirms};
 pub(crate) use self::frames::is_readable;
 pub use self::frames::{Call, Retraced, Traced, frames};
@@ -112,6 +113,8 @@ pub struct Block {
     pub evm_txs: Vec<EvmTx>,
     /// The records of its EVM transactions, in order.
     pub evm_tx_records: Vec<Packed>,
+    /// How many of them have a type that is unknown here, so that only what is outside of their bytes is indexed.
+    pub unknown_types: usize,
     /// Its NFT events, in order.
     pub nfts: Vec<NftAt>,
     /// NFT metadata from the node; fetched after deriving.

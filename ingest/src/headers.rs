@@ -11,6 +11,7 @@ use chain::evm::header::{self, Header};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use node::retry::Backoff;
 use node::{Evm, Node};
+use schema::block::hash_at;
 use schema::evm_block::{self, BLOCKS, EvmBlocks};
 use schema::index_writer::Headers;
 use schema::payload::Codec;
@@ -41,6 +42,8 @@ pub(crate) struct HeaderSource {
     pub(crate) node: Arc<Node>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) codec: Arc<Codec>,
+    /// True if the hashes of EVM headers are those of CometBFT's.
+    pub(crate) of_comet: bool,
     /// The block lane.
     pub(crate) blocks: watch::Receiver<Progress>,
     /// To the writer of the block lane.
@@ -129,10 +132,12 @@ impl HeaderSource {
 
     /// The header in a reply, if it is that of the stored block.
     fn checked(&self, height: u64, reply: &[u8]) -> Result<Result<Header, header::HeaderError>, Error> {
-        let Some(block) = evm_block::summary(&*self.store.snapshot()?, &self.codec, height)? else {
+        let snapshot = self.store.snapshot()?;
+        let Some(block) = evm_block::summary(&*snapshot, &self.codec, height)? else {
             return Ok(Err(chain::evm::Error::NotReady.into()));
         };
-        let parsed = header::parse(reply, &block.contents(), &block.hashes);
+        let of_comet = if self.of_comet { hash_at(&*snapshot, height)? } else { None };
+        let parsed = header::parse_with(reply, &block.contents(), &block.hashes, of_comet.as_ref());
         if let Ok(header) = &parsed
             && block.block_hash.is_some_and(|hash| hash != header.hash)
         {

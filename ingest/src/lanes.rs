@@ -22,7 +22,6 @@ use crate::bridge::BridgeSource;
 use crate::bridge::settings::SettingsSource;
 use crate::chain_linker::{ChainLinker, LastBlock};
 use crate::channels::ChannelSource;
-use crate::config::Verify;
 use crate::confirmation::Immediate;
 use crate::error::causes;
 use crate::finality::Finality;
@@ -39,6 +38,7 @@ use crate::optional::{Fetched, OptionalIndexes};
 use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
+use crate::rich::native_coin::Coins;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Room, Tools};
 use crate::tokens::TokenSource;
@@ -87,6 +87,7 @@ impl Ingest {
             never = l1 => match never {},
             never = bridges => match never {},
             never = channels => match never {},
+            never = self.learn_evm_chain() => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -103,6 +104,7 @@ impl Ingest {
             node: Arc::clone(&self.node),
             store: Arc::clone(&self.store),
             codec: self.workers.codec(),
+            of_comet: self.workers.rules().flavour.has_ethereum_messages(),
             blocks: self.progress.blocks.subscribe(),
             found,
         };
@@ -284,7 +286,8 @@ impl Ingest {
                 chain: self.progress.chain.subscribe(),
                 blocks: self.progress.blocks.subscribe(),
                 progress: self.progress.rich.clone(),
-                verified: self.config.verify != Verify::Off,
+                workers: Arc::clone(&self.workers),
+                coins: self.coins(),
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
             };
@@ -294,6 +297,12 @@ impl Ingest {
             };
             self.after_failure("rich_list", &error, &mut halt).await;
         }
+    }
+
+    /// The coins of the rich list, on a chain whose bank keeps balances itself: what transactions send is in their calls.
+    fn coins(&self) -> Option<Coins> {
+        let is_bank = self.config.vm == Vm::Evm && !self.workers.rules().flavour.denoms_are_contracts();
+        (is_bank && self.has_calls()).then(|| Coins::new(self.progress.calls.subscribe()))
     }
 
     /// Waits before a failed optional lane is restarted, or until `halt`.

@@ -49,6 +49,7 @@ mod commit_verifier;
 mod confirmation;
 mod daemon;
 mod error;
+mod evm_chain;
 mod finality;
 mod fork;
 mod headers;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use chain::Vm;
-use chain::evm::flavour::Flavour;
 use node::Node;
 use node::retry::{self, Backoff};
 use schema::block::hash_at;
-use schema::evm_block::BLOCKS;
-use schema::meta::{self, BlockLane, Disabled, EvmChain, Identity};
+use schema::call_errors::CALL_ERRORS;
+use schema::meta::{self, BlockLane, Disabled, Identity};
 use schema::payload::Codec;
 use store::Store;
 
@@ -17,7 +16,7 @@ use crate::derive::{Rules, WorkerPool};
 use crate::ingest::Ingest;
 use crate::progress::{Progress, ProgressSenders, next_height};
 use crate::source::{Bootstrap, Cores};
-use crate::{Error, advice, agreement, optional};
+use crate::{Error, advice, agreement, evm_chain, optional};
 
 /// Heights by which a node's EVM index may lag the chain for a moment.
 const EVM_LAG: u64 = 5;
@@ -80,7 +79,7 @@ impl Ingest {
         let unfinished = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default();
         let unfinished = refuse_gap(&unfinished, start_height, first)?;
         let descriptors = Bootstrap::request(&node, &*store, unfinished).await?;
-        agreement::vm(&config, &descriptors.registry)?;
+        let flavour = agreement::vm(&config, &descriptors.registry)?;
         schema::open::or_create(&*store, &identity)?;
 
         let snapshot = store.snapshot()?;
@@ -100,7 +99,6 @@ impl Ingest {
         let next = refuse_gap(&blocks, start_height, first)?;
         descriptors.keep(&*store, next)?;
         let Bootstrap { registry, sha256: descriptors, .. } = descriptors;
-        let flavour = advice::flavour(&registry).unwrap_or_default();
         advice::log(&config, &node);
         // The EVM index follows the chain: the last blocks may come in a moment.
         if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first)
@@ -109,14 +107,20 @@ impl Ingest {
             advice::probe_receipts(&node, height).await;
         }
         if config.vm == Vm::Evm && flavour.has_ethereum_messages() {
-            note_evm_chain(flavour, &config.chain_id, &node, &*store).await?;
+            evm_chain::note_flavour(flavour, &*store)?;
         }
-        if flavour.has_ethereum_messages() && config.indexes.contains(&&BLOCKS) {
-            config.indexes.retain(|index| **index != BLOCKS);
-            tracing::info!(
-                evm = flavour.name(),
-                "the index `blocks` is off: headers of this EVM have the hashes of CometBFT's, which are indexed"
-            );
+        if config.vm == Vm::Evm
+            && !flavour.denoms_are_contracts()
+            && advice::no_rich_list(&config, &node).is_none()
+        {
+            if !config.internal_txs {
+                tracing::warn!(
+                    "the rich list has no native coin: what transactions send is in their calls, and `internal_txs` is false"
+                );
+            } else if !config.indexes.contains(&&CALL_ERRORS) {
+                // A call that failed has sent nothing.
+                config.indexes.push(&CALL_ERRORS);
+            }
         }
         note_disabled(&config, &node, &*store)?;
         optional::begin_indexes(&config, &*store)?;
@@ -135,31 +139,6 @@ impl Ingest {
             identity,
         })
     }
-}
-
-/// Stores the EVM of the chain with its EIP-155 id: the node's, else that which ends its Cosmos id (`name_9001-1`).
-async fn note_evm_chain(
-    flavour: Flavour,
-    chain_id: &str,
-    node: &Node,
-    store: &dyn Store,
-) -> Result<(), Error> {
-    let known = meta::read::<EvmChain>(&*store.snapshot()?)?.unwrap_or_default();
-    let reported = match &node.evm {
-        Some(evm) if known.chain_id == 0 => evm.chain_id().await.ok(),
-        _ => None,
-    };
-    let named = || chain_id.rsplit_once('_')?.1.split('-').next()?.parse().ok();
-    let wanted =
-        if known.chain_id == 0 { reported.or_else(named).unwrap_or_default() } else { known.chain_id };
-    let wanted = EvmChain { flavour: flavour.name().to_owned(), chain_id: wanted };
-    if wanted == known {
-        return Ok(());
-    }
-    store::commit_rows::<Error>(store, store::Durability::Synced, |txn| {
-        meta::put(txn, &wanted);
-        Ok(())
-    })
 }
 
 /// Stores which features are off, for the processes that serve the database.

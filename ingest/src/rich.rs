@@ -17,8 +17,11 @@
 
 mod bank;
 mod baseline;
+mod coins;
+mod flow;
 mod lane;
 mod ledger;
+pub(crate) mod native_coin;
 mod queue;
 mod reconcile;
 mod results;
@@ -73,6 +76,7 @@ impl RichList {
         if !schema::rich::list_account_tokens(&*self.store, &|| *self.stop.borrow())? {
             return Err(End::Stopped);
         }
+        self.name_native()?;
         let mut lane = self.baseline()?;
         let mut reconciler = Reconciler::default();
         let mut counts = Counts::new(1);
@@ -93,7 +97,6 @@ impl RichList {
 
     /// Waits for the next heights, and returns the last one that is indexed; `None` if it is time to reconcile.
     fn next(&self, lane: &RichLane, reconciler: &mut Reconciler) -> Result<Option<u64>, End> {
-        let mut blocks = self.blocks.clone();
         let is_busy = reconciler.is_busy();
         let due = self
             .reconcile_every
@@ -107,9 +110,7 @@ impl RichList {
         self.wait_for(async {
             tokio::select! {
                 biased;
-                progress = blocks.wait_for(|progress| progress.height > lane.height) => {
-                    progress.map(|progress| Some(progress.height)).map_err(|_| End::Stopped)
-                }
+                last = self.indexed_after(lane.height) => last.map(Some),
                 () = sample => Ok(None),
             }
         })?
@@ -129,7 +130,7 @@ impl RichList {
         let heights = self.events(lane.height + 1..=last)?;
         let mut rest = heights.as_slice();
         while let Some((height, events)) = rest.first() {
-            let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events)?;
+            let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events, self.native())?;
             let answers = self.unknown_balances(&plan, *height)?;
             let applied = self.apply(lane, rest, (plan, &answers), counts)?;
             // Far behind the head, a token is compared when the lane is there.
@@ -146,10 +147,14 @@ impl RichList {
 
     /// The contracts' answers about the unknown balances of a plan, in the same order.
     fn unknown_balances(&self, plan: &Plan, height: u64) -> Result<Vec<BalanceReply>, End> {
+        let mut coins = self.coin_denoms()?;
+        // Some are new in this block.
+        coins.extend(plan.coins.iter().map(|(denom, contract)| (*contract, denom.clone())));
         let ask = |optional: bool, patience| {
             let unknown = plan.unknown.iter().filter(|it| it.is_optional() == optional);
             let accounts: Vec<_> = unknown.map(|it| (it.contract, it.account)).collect();
-            self.wait_for(self.balances(&accounts, height, patience))
+            let coins = &coins;
+            self.wait_for(async move { self.balances(&accounts, coins, height, patience).await })
         };
         let mut needed = ask(false, None)??.into_iter();
         let mut optional = ask(true, Some(PATIENCE))??.into_iter();
@@ -179,7 +184,7 @@ impl RichList {
                 std::mem::take(&mut group).finish(lane.height + 1..=*height, &mut txn)?;
                 lane.height = *height;
             }
-            plan = ledger::plan(&txn, &group, events)?;
+            plan = ledger::plan(&txn, &group, events, self.native())?;
             if !plan.unknown.is_empty() {
                 break;
             }
@@ -204,9 +209,9 @@ impl RichList {
         let events = futures_util::stream::iter(heights).map(|height| async move {
             let events = match self.transfer_cache.take(height) {
                 Some(events) => events,
-                None => results::transfers(&self.node, &*self.store, height, self.verified).await?,
+                None => results::transfers(&self.node, &*self.store, height, &self.workers.rules()).await?,
             };
-            Ok::<_, Error>((height, events))
+            Ok::<_, Error>((height, self.with_sent(height, events)?))
         });
         let all = self.wait_for(events.buffered(CONCURRENT_REQUESTS).collect::<Vec<_>>())?;
         Ok(all.into_iter().collect::<Result<_, _>>()?)

@@ -36,6 +36,7 @@ use chain::evm::transaction::EthChain;
 use schema::block::Block;
 use schema::evm_block::BLOCKS;
 use schema::index::{Index, State};
+use schema::meta::{self, EvmChain};
 use web::http_error::HttpError;
 
 use crate::api;
@@ -136,14 +137,23 @@ impl Indexer {
             .unwrap_or(head);
         // Headers that catch up do not hide a block that was shown: the head falls only with the blocks.
         let shown = self.evm_head.fetch_max(waits, Ordering::Relaxed).max(waits);
+        // The deviations of a node are those of minievm.
+        let is_fixed = dialect == Dialect::Fixed
+            || meta::read::<EvmChain>(view.snapshot()).map_err(HttpError::internal)?.is_some();
+        let dialect = if is_fixed { Dialect::Fixed } else { dialect };
         Ok(EvmView { indexer: self, view, dialect, head: shown.min(head) })
     }
 }
 
 impl EvmView<'_> {
+    /// The form of replies.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// The EIP-155 id of the chain.
-    pub fn chain_id(&self) -> u64 {
-        self.chain().id
+    pub fn chain_id(&self) -> Result<u64, HttpError> {
+        self.indexer.evm_chain_id()
     }
 
     /// The id of the Cosmos chain.
@@ -169,7 +179,9 @@ impl EvmView<'_> {
     }
 
     fn chain(&self) -> EthChain<'_> {
-        EthChain { id: self.indexer.evm_chain_id(), prefix: &self.indexer.identity.prefix }
+        // Where the id may be unknown, transactions have their own.
+        let id = self.indexer.evm_chain_id().unwrap_or_default();
+        EthChain { id, prefix: &self.indexer.identity.prefix }
     }
 
     /// The block at `height`; `None` above the head.

@@ -1,6 +1,6 @@
 //! The shared state of all handlers: the store and the constants of its database.
 
-use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -50,8 +50,8 @@ pub struct Build {
 pub struct Indexer {
     store: Arc<dyn Store>,
     pub(crate) identity: Identity,
-    /// Nothing on a minievm.
-    evm_chain: EvmChain,
+    /// The EIP-155 id of the chain; 0 until it is known.
+    evm_chain_id: AtomicU64,
     pub(crate) codec: Arc<Codec>,
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
@@ -74,7 +74,6 @@ impl Indexer {
         let identity = schema::open::existing(&*store)?;
         let snapshot = store.snapshot()?;
         let codec = Arc::new(Codec::load(&*snapshot)?);
-        let evm_chain = meta::read::<EvmChain>(&*snapshot)?.unwrap_or_default();
         drop(snapshot);
         let slow = SlowReader::default();
         let feed =
@@ -84,7 +83,7 @@ impl Indexer {
         Ok(Self {
             store,
             identity,
-            evm_chain,
+            evm_chain_id: AtomicU64::new(0),
             codec,
             build,
             empty_cursor,
@@ -123,10 +122,26 @@ impl Indexer {
         &self.identity.chain_id
     }
 
-    /// The EIP-155 id of the chain: that which its node reports, on a minievm that which follows from the Cosmos id.
-    pub fn evm_chain_id(&self) -> u64 {
-        let reported = self.evm_chain.chain_id;
-        if reported == 0 { EthChain::new(self.chain_id(), self.prefix()).id } else { reported }
+    /// The EIP-155 id of the chain: that which its node reports, on a minievm that which follows from the Cosmos id. An error 503
+    /// until the node has reported it.
+    pub fn evm_chain_id(&self) -> Result<u64, HttpError> {
+        let known = self.evm_chain_id.load(Ordering::Relaxed);
+        if known != 0 {
+            return Ok(known);
+        }
+        let snapshot = self.store.snapshot().map_err(HttpError::internal)?;
+        let id = match meta::read::<EvmChain>(&*snapshot).map_err(HttpError::internal)? {
+            None => return Ok(EthChain::new(self.chain_id(), self.prefix()).id),
+            Some(EvmChain { chain_id: 0, .. }) => {
+                return Err(HttpError::unavailable(
+                    "the EIP-155 id of this chain is not known yet: its node has not replied to eth_chainId; see \
+                     `json_rpc` of the process that indexes",
+                ));
+            }
+            Some(chain) => chain.chain_id,
+        };
+        self.evm_chain_id.store(id, Ordering::Relaxed);
+        Ok(id)
     }
 
     /// Prefix of the chain's bech32 addresses.

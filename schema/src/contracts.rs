@@ -1,7 +1,7 @@
 //! The optional index `contracts`: the transactions that created a contract.
 
 use chain::comet::Event;
-use chain::evm::contract_created;
+use chain::evm::{contract_created, ethereum_events};
 use memchr::memmem;
 use serde::Deserialize;
 use store::List as _;
@@ -42,11 +42,12 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let mut created = Vec::new();
     block.txs(|seq, record| {
         // Few transactions have the event, and parsing is what costs.
-        if name.find(record).is_none() {
+        if name.find(record).is_none() && !ethereum_events::is_in(record) {
             return Ok(());
         }
-        let Events { events } =
+        let Events { mut events } =
             serde_json::from_slice(record).map_err(|error| damaged::<Txs>(seq, &error.to_string()))?;
+        events.extend(ethereum_events::events_of_record(record));
         created.clear();
         created.extend(events.iter().filter_map(contract_created::read).map(AccountKey));
         created.sort_unstable();

@@ -3,12 +3,12 @@
 //! It is the only index that needs a node: a header is no record, and follows from nothing that is stored.
 
 use chain::U256;
-use chain::evm::header::{Bloom, Contents, EMPTY_ROOT, Header, union_of_blooms};
+use chain::evm::header::{Bloom, Contents, EMPTY_ROOT, Header, OfComet, union_of_blooms};
 use chain::evm::{Log, Receipt};
 use store::{Message, Snapshot, Table as _};
 
 use crate::Error;
-use crate::block::{Block, Blocks};
+use crate::block::{Block, Blocks, hash_at};
 use crate::evm_tx::EvmTxs;
 use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::index_writer::Headers;
@@ -64,6 +64,18 @@ pub struct EvmBlock {
     /// Its base fee per gas, big-endian without leading zeros.
     #[prost(bytes = "vec", tag = "7")]
     pub base_fee: Vec<u8>,
+    /// The account of its proposer; absent on a minievm, as are the next ones.
+    #[prost(bytes = "vec", tag = "8")]
+    pub miner: Vec<u8>,
+    /// The root of the state before it.
+    #[prost(bytes = "vec", tag = "9")]
+    pub state_root: Vec<u8>,
+    /// Its size in bytes.
+    #[prost(uint64, tag = "10")]
+    pub size: u64,
+    /// It has the members of Cancun and Prague.
+    #[prost(bool, tag = "11")]
+    pub is_prague: bool,
 }
 
 impl EvmBlock {
@@ -78,6 +90,10 @@ impl EvmBlock {
             gas_limit: header.gas_limit,
             gas_used: header.gas_used,
             base_fee: header.base_fee.to_be_bytes_trimmed_vec(),
+            miner: header.of_comet.map(|members| members.miner.to_vec()).unwrap_or_default(),
+            state_root: header.of_comet.map(|members| members.state_root.to_vec()).unwrap_or_default(),
+            size: header.of_comet.map_or(0, |members| members.size),
+            is_prague: header.of_comet.is_some_and(|members| members.is_prague),
         }
     }
 
@@ -95,6 +111,17 @@ impl EvmBlock {
             gas_limit: self.gas_limit,
             gas_used: self.gas_used,
             base_fee: U256::try_from_be_slice(&self.base_fee).unwrap_or(U256::MAX),
+            of_comet: match &self.miner[..] {
+                [] => None,
+                miner => Some(OfComet {
+                    miner: miner
+                        .try_into()
+                        .map_err(|_| damaged_header(height, "an address has not 20 bytes"))?,
+                    state_root: hash(&self.state_root)?,
+                    size: self.size,
+                    is_prague: self.is_prague,
+                }),
+            },
         })
     }
 }
@@ -153,7 +180,11 @@ pub fn stored(snapshot: &dyn Snapshot, codec: &Codec, from: u64, to: u64) -> Res
         let header = row.header(height)?;
         let summary = summary(snapshot, codec, height)?
             .ok_or_else(|| damaged_header(height, "the block is missing"))?;
-        if header.computed_hash(&summary.contents()) != header.hash {
+        let computed = match header.of_comet {
+            Some(_) => hash_at(snapshot, height)?.unwrap_or_default(),
+            None => header.computed_hash(&summary.contents()),
+        };
+        if computed != header.hash {
             return Err(damaged_header(height, "the header has another hash than its content"));
         }
         headers.push(header);

@@ -55,7 +55,8 @@ impl Known {
     ) -> Result<Option<Self>, Error> {
         let lane: RichLane = meta::read(snapshot)?.unwrap_or_default();
         let state = store::table::read::<Erc20s>(snapshot, contract)?.filter(|_| lane.height > 0);
-        let Some(Message(state)) = state else { return Ok(None) };
+        // What the EVM sends of a coin is no movement of the ledger.
+        let Some(Message(state)) = state.filter(|Message(state)| !state.coin) else { return Ok(None) };
         let held = rich::balance(snapshot, contract, account)?.or(state.complete.then_some([0; 32]));
         let Some(held) = held.map(U256::from_be_bytes) else { return Ok(None) };
         let change = history.until(lane.height)?.map_or_else(Change::default, |(_, change)| change);

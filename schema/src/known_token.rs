@@ -51,7 +51,7 @@ impl KnownToken {
                 let erc20 = row.map(|Message(erc20)| erc20).unwrap_or_default();
                 known.is_drifting |= erc20.drifting;
                 known.is_silent = erc20.silent;
-                (erc20.complete, first)
+                (erc20.complete && !erc20.coin, first)
             }
             Token::Cw20(_) => {
                 let whole = ledger::whole_from(snapshot, token)?;

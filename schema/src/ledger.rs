@@ -11,6 +11,7 @@ use std::str::FromStr as _;
 use chain::Vm;
 use chain::comet::Event;
 use chain::comet::order::is_of_the_end;
+use chain::evm::ethereum_events;
 use chain::movement::{Found, Kind, Movement, Reader, Source, Token};
 use serde_json::Value as Json;
 use store::key::Text;
@@ -226,7 +227,8 @@ pub(crate) fn find(
             return Ok(());
         }
         let invalid = |error: serde_json::Error| damaged::<Txs>(seq, &error.to_string());
-        let content = TxRecord::read(record).map_err(invalid)?;
+        let mut content = TxRecord::read(record).map_err(invalid)?;
+        content.events.extend(ethereum_events::events_of_record(record));
         let messages = if reader.needs_messages(record) { content.messages() } else { Vec::new() };
         see(tx, reader.read(Source::Tx(&messages), &content.events))
     })?;

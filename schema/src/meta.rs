@@ -58,7 +58,7 @@ pub struct Identity {
     pub start_height: u64,
 }
 
-/// The EVM of a chain that is another than minievm's, as its node reported it when the database was created.
+/// The EVM of a chain that is another than minievm's, as its node has reported it.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct EvmChain {
     /// `cosmos-evm` or `ethermint`.

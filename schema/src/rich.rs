@@ -39,6 +39,9 @@ pub struct Erc20 {
     /// The contract does not answer balance queries, so balances are sums of the observed transfers.
     #[prost(bool, tag = "3")]
     pub silent: bool,
+    /// A coin of a bank that keeps balances itself: they follow from events of the bank, and not from logs.
+    #[prost(bool, tag = "4")]
+    pub coin: bool,
 }
 
 store::tables! {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use chain::Vm;
+use chain::evm::flavour::Flavour;
 use node::{Comet, Endpoints, Error, Evm, Grpc, Kind, Limits, Node, Rest, Url};
 
 use crate::settings::values::Error as Usage;
@@ -35,6 +36,8 @@ pub(super) struct Report {
     pub(super) found: Vec<String>,
     /// What is missing, with the reason and the remedy.
     pub(super) lacking: Vec<String>,
+    /// The software of the chain's EVM, if it has one that is known.
+    evm: Option<Flavour>,
 }
 
 /// The usable addresses of the CometBFT RPC, and the heights that they have together.
@@ -119,19 +122,33 @@ impl Report {
         Ok(all)
     }
 
-    /// The chain's VM. `given` must be among those that the chain has; `None` if it cannot be found out.
-    pub(super) async fn vm(&mut self, comet: &[String], given: Option<Vm>) -> anyhow::Result<Option<Vm>> {
+    /// The chain's VM. `given` must be among those that the chain has, unless its messages name none and `evm` is given; `None` if it
+    /// cannot be found out.
+    pub(super) async fn vm(
+        &mut self,
+        comet: &[String],
+        given: Option<Vm>,
+        evm: Option<Flavour>,
+    ) -> anyhow::Result<Option<Vm>> {
         let comet = comet.iter().map(|address| address.parse()).collect::<Result<_, _>>()?;
         let node = Node::new(Endpoints { comet, ..Endpoints::default() }, LIMITS)?;
         let vms = match node.descriptors().await {
-            Ok(descriptors) => ingest::advice::vms(&descriptors)?,
+            Ok(descriptors) => {
+                self.evm = ingest::advice::evm_of(&descriptors)?;
+                ingest::advice::vms(&descriptors)?
+            }
             Err(error) => {
                 self.lacks("the messages of the chain are unknown", error);
                 return Ok(given);
             }
         };
+        if let Some(evm) = self.evm.filter(|evm| *evm != Flavour::MiniEvm) {
+            let message = evm.message().trim_start_matches('/');
+            self.found.push(format!("the EVM is that of {evm}: the chain has {message}"));
+        }
         let names = || vms.iter().map(|vm| vm.name()).collect::<Vec<_>>().join(", ");
         match given {
+            Some(Vm::Evm) if evm.is_some() && vms == [Vm::None] => Ok(given),
             Some(vm) if !vms.contains(&vm) => {
                 Err(Usage(format!("--vm {vm}: the chain has {}; leave --vm out, or correct it", names()))
                     .into())
@@ -185,10 +202,12 @@ impl Report {
             let evm = Evm::new(vec![url.clone()], LIMITS)?;
             let Some(tip) = self.usable(evm.block_number().await)? else { continue };
             is_same_chain(&evm, &url, comet, tip).await?;
-            let receipts = if tip > 0 { evm.block_receipts(tip).await.map(drop) } else { Ok(()) };
+            // Of a chain whose transactions are in messages, receipts are derived.
+            let asks_receipts = tip > 0 && !self.evm.is_some_and(Flavour::has_ethereum_messages);
+            let receipts = if asks_receipts { evm.block_receipts(tip).await.map(drop) } else { Ok(()) };
             if let Err(error) = receipts {
                 self.lacks("EVM transactions cannot be indexed", error);
-            } else if tip > 0 && evm.block_exists(comet.earliest).await.is_ok_and(|exists| !exists) {
+            } else if asks_receipts && evm.block_exists(comet.earliest).await.is_ok_and(|exists| !exists) {
                 let pruned = ingest::Error::ReceiptsPruned { height: comet.earliest, tip };
                 self.lacks("EVM transactions cannot be indexed", pruned);
             }

@@ -97,6 +97,7 @@ impl Settings {
         Ok(ingest::Config {
             chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
             vm: self.vm.ok_or_else(|| missing("vm"))?,
+            evm: self.evm.0,
             prefix: self.prefix.clone(),
             start_height: self.start_height,
             internal_txs: self.internal_txs,
@@ -199,6 +200,9 @@ impl Settings {
             ));
         }
         let Some(vm) = vm.filter(|vm| *vm != Vm::Evm.name()) else { return Ok(()) };
+        if self.evm.0.is_some() {
+            return Err(Error(format!("`evm` needs a chain with an EVM, and `vm` is `{vm}`: remove it")));
+        }
         if self.evm_listen.is_some() {
             return Err(Error(format!(
                 "`evm_listen` needs a chain with an EVM, and `vm` is `{vm}`: remove it"

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
+use chain::evm::flavour::Flavour;
 use evm_rpc::{Dialect, ForwardAt, Frames, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
@@ -27,6 +28,10 @@ pub(crate) enum LogFormat {
 /// The rate of `/v2/tx/track`; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrackRate(pub(super) Option<Rate>);
+
+/// The software of an EVM; `None` is auto.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Evm(pub(crate) Option<Flavour>);
 
 /// The largest `u64`.
 pub(super) const MAX: &str = "18446744073709551615";
@@ -131,6 +136,13 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
 pub(crate) fn index(text: &str) -> Result<&'static Index, String> {
     let names: Vec<&str> = INDEXES.iter().map(|index| index.name).collect();
     index::named(text).ok_or_else(|| not(text, format!("an optional index, allowed: {}", names.join(", "))))
+}
+
+/// `auto` or the name of an EVM.
+pub(super) fn evm(text: &str) -> Result<Evm, String> {
+    let named = text.parse().map(Some);
+    let evm = if text == "auto" { Ok(None) } else { named };
+    evm.map(Evm).map_err(|_| not(text, "auto, minievm, cosmos-evm or ethermint"))
 }
 
 /// `fixed` or `node`.

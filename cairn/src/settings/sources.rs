@@ -69,7 +69,9 @@ fn group_of(name: &str) -> Groups {
 /// The heading of a setting in the help.
 fn heading_of(name: &str) -> &'static str {
     match name {
-        "chain_id" | "vm" | "comet" | "rest" | "json_rpc" | "grpc" | "prefix" | "start_height" => "Node",
+        "chain_id" | "vm" | "evm" | "comet" | "rest" | "json_rpc" | "grpc" | "prefix" | "start_height" => {
+            "Node"
+        }
         "data" | "internal_txs" | "rich_list" | "reconcile" | "look_ahead" | "poll" | "verify"
         | "trusted" | "max_rewind" | "undo_horizon" | "undo_bytes" | "index" | "bridge.l1"
         | "bridge.poll" | "cache" | "disk_reserve" => "Index",

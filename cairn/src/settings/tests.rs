@@ -112,6 +112,7 @@ fn a_value_that_does_not_parse_is_refused_with_the_allowed_values() {
         );
     }
     assert!(refused("vm", "EVM").contains("evm, move, wasm or none"));
+    assert!(refused("evm", "evmos").ends_with("`evmos` is not auto, minievm, cosmos-evm or ethermint"));
     assert_eq!(refused("rich_list", "yes"), "--rich-list: `yes` is not one of true, false");
     assert!(refused("log_format", "xml").ends_with("`xml` is not one of text, json"));
     assert!(refused("log", "ingest=loud").contains("info,ingest=debug"));

@@ -76,6 +76,23 @@ fn the_file_of_each_vm_starts_an_index() {
 }
 
 #[test]
+fn the_evm_of_a_chain_with_cosmos_evm_is_named_and_nothing_is_lacking_that_the_index_derives() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start("cosmos-evm", &[]);
+    let (found, text) = written(dir.path(), &played.services());
+    assert!(
+        found.contains("the EVM is that of cosmos-evm: the chain has cosmos.evm.vm.v1.MsgEthereumTx"),
+        "{found}"
+    );
+    assert!(!found.contains("cannot be indexed"), "{found}");
+    for line in
+        ["chain_id = \"cosmosevm_9005-1\"", "vm = \"evm\"", "prefix = \"cosmos\"", "#internal_txs = true"]
+    {
+        assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
 fn a_health_check_follows_the_process() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("move-scenario", &[]);

@@ -273,6 +273,13 @@ impl<'a> Event<'a> {
         Self { kind: kind.into(), attributes: values.into_iter().map(attribute).collect() }
     }
 
+    /// The same, of the message at `place`.
+    pub(crate) fn of_message(mut self, place: usize) -> Self {
+        let value = place.to_string().into();
+        self.attributes.push(Attribute { key: "msg_index".into(), value, index: true });
+        self
+    }
+
     /// The value of the first attribute with this key.
     pub fn value(&self, key: &str) -> Option<&JsonText<'a>> {
         self.attributes.iter().find(|attribute| attribute.key == key).map(|attribute| &attribute.value)

@@ -5,6 +5,7 @@
 //! [`normalise`] gives it the one that is stored.
 
 pub mod abi;
+pub mod coin;
 pub mod contract_created;
 pub(crate) mod data;
 pub mod dialect;
@@ -13,7 +14,9 @@ pub mod erc20;
 pub(crate) mod eth_form;
 pub(crate) mod eth_record;
 pub mod eth_tx;
+pub mod ethereum_events;
 pub(crate) mod ethereum_msg;
+pub(crate) mod ethermint_tx;
 pub mod fee_paid;
 pub mod flavour;
 pub mod header;

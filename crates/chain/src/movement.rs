@@ -30,6 +30,7 @@ mod zero_address;
 
 use alloy::primitives::U256;
 
+pub(crate) use self::bank::coins as bank_coins;
 pub use self::cause::Cause;
 pub use self::evm::denom_of_contract;
 pub use self::fungible_asset::{metadata_of_denom, primary_store};

@@ -21,10 +21,11 @@ impl Error {
             Self::Pruned { .. } | Self::ResultsMissing { .. } | Self::ResultsDiscarded { .. } => {
                 "it lacks old heights"
             }
-            Self::NotIndexed { .. }
-            | Self::RangeRequired { .. }
-            | Self::MethodMissing { .. }
-            | Self::Untraceable { .. } => "it does not serve a request",
+            // What to change is no text of the node.
+            Self::MethodMissing { advice, .. } => advice,
+            Self::NotIndexed { .. } | Self::RangeRequired { .. } | Self::Untraceable { .. } => {
+                "it does not serve a request"
+            }
             Self::WrongChain { .. } => "it serves another chain",
             Self::Refused { .. } | Self::InvalidRequest { .. } => "it refuses a request",
         }

@@ -164,7 +164,7 @@ impl RpcRequest {
         let result = self.send(endpoint).await?;
         if result[..] == *b"null" {
             let message = "null, its EVM index has not got there; is indexer-disable = true under [evm] in its \
-                        app.toml?";
+                        app.toml, or json-rpc.enable-indexer = false where it has that key?";
             let message = message.to_owned();
             return Err(Error::NotYet { at: endpoint.context(&self.http), tip: None, message });
         }
@@ -219,4 +219,4 @@ pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
     }
 }
 
-const ADD_DEBUG: &str = "debug namespace missing, add `debug` to json-rpc.apis in app.toml";
+const ADD_DEBUG: &str = "debug namespace missing, add `debug` to json-rpc.apis in app.toml (json-rpc.api of cosmos/evm and ethermint)";

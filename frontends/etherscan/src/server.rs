@@ -129,7 +129,7 @@ impl Etherscan {
     }
 
     async fn outcome(&self, form: Form, share: Option<&Share>) -> Outcome {
-        let chain_id = chain_id(self.rpc.index()?);
+        let chain_id = chain_id(self.rpc.index()?)?;
         if form.chain_id().is_some_and(|given| given != chain_id.to_string()) {
             return Err(Failure::Text(actions::NO_CHAIN.to_owned()));
         }
@@ -187,7 +187,7 @@ impl Etherscan {
     ) -> Result<Option<Contract>, Failure> {
         let known = self.read(share, move |reads| reads.contract(&address), form).await?;
         match (known, &self.verified) {
-            (None, Some(server)) => server.contract(chain_id(self.rpc.index()?), &address).await,
+            (None, Some(server)) => server.contract(chain_id(self.rpc.index()?)?, &address).await,
             (known, _) => Ok(known),
         }
     }
@@ -219,7 +219,7 @@ impl Etherscan {
 }
 
 /// The EIP-155 id of the chain.
-fn chain_id(index: &App<Indexer>) -> u64 {
+fn chain_id(index: &App<Indexer>) -> Result<u64, HttpError> {
     index.state().evm_chain_id()
 }
 
@@ -248,7 +248,7 @@ fn decoded_tx<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Resul
 
 /// A contract of the folder, for programs that read Sourcify's API.
 fn sourcify(api: &Etherscan, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let (chain, text) = (chain_id(api.rpc.index()?).to_string(), call.text("address"));
+    let (chain, text) = (chain_id(api.rpc.index()?)?.to_string(), call.text("address"));
     let address = form::bytes::<20>(text)
         .ok_or_else(|| HttpError::bad_request("the address is not 20 bytes in hex"))?;
     let contracts = api.contracts.as_deref().filter(|_| chain == call.text("chain"));
@@ -267,14 +267,14 @@ fn sourcify(api: &Etherscan, call: &Call<'_>) -> Result<Reply, HttpError> {
 /// Sourcify's list of chains.
 fn sourcify_chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {
     let index = api.rpc.index()?;
-    let (name, chain_id) = (index.state().chain_id(), chain_id(index));
+    let (name, chain_id) = (index.state().chain_id(), chain_id(index)?);
     let chain = json!({ "name": name, "title": name, "chainId": chain_id, "supported": true, "rpc": [] });
     Ok(Reply::json(json!([chain]).to_string()))
 }
 
 fn chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {
     let index = api.rpc.index()?;
-    let chain_id = chain_id(index).to_string();
+    let chain_id = chain_id(index)?.to_string();
     let chain = json!({
         "chainname": index.state().chain_id(),
         "chainid": chain_id,

@@ -106,7 +106,7 @@ pub const METHODS: &[Method] = &[
     },
     index("eth_blockNumber", &[], |reads, _| Ok(reads.block_number())),
     node("eth_call", Group::State),
-    index("eth_chainId", &[], |reads, _| Ok(reads.chain_id())),
+    index("eth_chainId", &[], |reads, _| Ok(reads.chain_id()?)),
     node("eth_createAccessList", Group::State),
     node("eth_estimateGas", Group::State),
     node("eth_feeHistory", Group::State),

@@ -130,8 +130,8 @@ impl<'a> Reads<'a> {
         Ok(Self { view: indexer.evm(chain.dialect)?, chain })
     }
 
-    pub(crate) fn chain_id(&self) -> Vec<u8> {
-        quantity(self.view.chain_id())
+    pub(crate) fn chain_id(&self) -> Result<Vec<u8>, Error> {
+        Ok(quantity(self.view.chain_id()?))
     }
 
     pub(crate) fn net_version(&self) -> Vec<u8> {
@@ -208,7 +208,7 @@ impl<'a> Reads<'a> {
     pub(crate) fn logs(&self, args: &[Value]) -> Outcome {
         let Some(Value::LogQuery(query)) = args.first() else { return Err(no_argument().into()) };
         let LogQuery { blocks, filter } = &**query;
-        let max = match self.chain.dialect {
+        let max = match self.view.dialect() {
             Dialect::Fixed => MAX_ADDRESSES,
             Dialect::Node => NODE_ADDRESSES,
         };
@@ -217,7 +217,7 @@ impl<'a> Reads<'a> {
         }
         let heights = match blocks {
             // A node reads no hash as no block, which is its first one.
-            Blocks::One(hash) if *hash == [0; 32] && self.chain.dialect == Dialect::Node => (1, 1),
+            Blocks::One(hash) if *hash == [0; 32] && self.view.dialect() == Dialect::Node => (1, 1),
             Blocks::One(hash) => {
                 let height = match self.view.height_of(hash) {
                     Err(Error::Off(index)) => {
@@ -243,7 +243,7 @@ impl<'a> Reads<'a> {
         if first > 0 && last > 0 && first > last {
             return Err(refused("invalid block range params".to_owned()));
         }
-        if self.chain.dialect == Dialect::Node && last.saturating_sub(first).saturating_add(1) > NODE_RANGE {
+        if self.view.dialect() == Dialect::Node && last.saturating_sub(first).saturating_add(1) > NODE_RANGE {
             return Err(refused(format!("block range exceeded {NODE_RANGE}")));
         }
         let (first, last) = (self.resolved(from)?, self.resolved(to)?);
@@ -257,7 +257,7 @@ impl<'a> Reads<'a> {
     }
 
     fn unknown_block_of_logs(&self, hash: &[u8; 32]) -> RpcError {
-        let message = match self.chain.dialect {
+        let message = match self.view.dialect() {
             Dialect::Fixed => "unknown block".to_owned(),
             Dialect::Node => {
                 format!("failed to fetch block header by hash 0x{}: {NO_SUCH_HASH}", hex::encode(hash))
@@ -274,7 +274,7 @@ impl<'a> Reads<'a> {
     ) -> Outcome {
         match self.resolved(block_of(args)?)? {
             Some(height) => or_null(read(height)),
-            None if self.chain.dialect == Dialect::Node => Err(RpcError::new(INTERNAL, NO_SUCH_HASH).into()),
+            None if self.view.dialect() == Dialect::Node => Err(RpcError::new(INTERNAL, NO_SUCH_HASH).into()),
             None => Ok(NULL.to_vec()),
         }
     }

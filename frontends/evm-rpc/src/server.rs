@@ -407,7 +407,10 @@ async fn forward(
     params: Option<&str>,
 ) -> (usize, Outcome) {
     let begun = Instant::now();
-    let view = || index.state().evm(rpc.dialect).map(|view| (view.chain_id(), view.head()));
+    let view = || {
+        let view = index.state().evm(rpc.dialect)?;
+        Ok((view.chain_id()?, view.head()))
+    };
     let instead = method.instead();
     let name = instead.map_or(method.name, |instead| instead.name);
     let result = |result| match instead {

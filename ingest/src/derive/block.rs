@@ -8,11 +8,13 @@ use chain::comet::proof::{
     self, Claims, Commitments, EthereumBlock, EvmChain, Executed, NamedReceipts, WrongReceipts,
 };
 use chain::comet::{self, BlockResponse, ResultsResponse, TxResult};
+use chain::evm::erc20::{self, Erc20Event};
+use chain::evm::{coin, eth_tx, ethereum_events};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
-use chain::{Account, AccountSet, Timestamp, Vm, evm, evm::erc20, evm::eth_tx, hash, signer};
+use chain::{Account, AccountSet, Timestamp, Vm, evm, hash, signer};
 use schema::evm_tx::EvmTxs;
 use schema::payload::{Packed, Packer};
 use schema::records::Records as _;
@@ -114,8 +116,10 @@ pub fn block(
         evm_txs(&receipts, worker).map_err(|error| invalid(Part::Receipts)(&error))?;
     drop(receipts);
     let claims = rules.verified.then(|| Claims::from_results(&results));
+    let mut unknown_types = 0;
     if has_ethereum {
-        proof::add_evm_events(&cosmos.decoded, &mut results);
+        unknown_types = proof::unknown_types(cosmos.decoded.iter().flatten());
+        ethereum_events::add_evm_events(&cosmos.decoded, &mut results);
     }
     Ok(Block {
         height: block.header.height,
@@ -138,11 +142,23 @@ pub fn block(
         tx_records: cosmos.records.finish(&mut worker.tx),
         evm_txs,
         evm_tx_records,
+        unknown_types,
         nfts: nfts(&results, rules),
         answers: Replies::new(),
         probe: finality::probe(&results, &raw, &rules.prefix),
-        erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
+        erc20: erc20_events(&results, rules),
     })
+}
+
+/// What changes balances of the rich list.
+pub(crate) fn erc20_events(results: &ResultsResponse<'_>, rules: &Rules) -> Vec<Erc20Event> {
+    if rules.vm != Vm::Evm {
+        return Vec::new();
+    }
+    let mut events =
+        if rules.flavour.denoms_are_contracts() { Vec::new() } else { coin::events(results, &rules.prefix) };
+    events.extend(erc20::events(results));
+    events
 }
 
 /// The row of [`schema::block::BlockEvents`].

@@ -29,8 +29,8 @@ pub struct Traced {
 pub struct Call {
     /// The sender.
     pub from: String,
-    /// The called contract, or the created one.
-    pub to: String,
+    /// The called contract, or the created one; `None` if the type of the transaction is unknown, and so which it is.
+    pub to: Option<String>,
     /// True if it created a contract, or was to.
     pub creates: bool,
     /// False if it failed.
@@ -51,10 +51,12 @@ impl Call {
             return Some(format!("from {} where the transaction is from {}", root.from, self.from));
         }
         // A failed creation may have no address.
-        if !(root.to.eq_ignore_ascii_case(&self.to) || self.creates && root.to.is_empty()) {
-            return Some(format!("to {} where the transaction is to {}", root.to, self.to));
+        if let Some(to) = &self.to
+            && !(root.to.eq_ignore_ascii_case(to) || self.creates && root.to.is_empty())
+        {
+            return Some(format!("to {} where the transaction is to {to}", root.to));
         }
-        if root.kind.starts_with("CREATE") != self.creates {
+        if self.to.is_some() && root.kind.starts_with("CREATE") != self.creates {
             return Some(format!(
                 "a {} where the transaction {} a contract",
                 root.kind,

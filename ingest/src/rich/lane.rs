@@ -1,11 +1,12 @@
 //! The state of the rich list's lane, and its requests to the node.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use chain::{U256, Vm};
+use chain::{Account, U256, Vm};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use node::{BATCH, ContractCall, Node};
 use schema::rich::Address;
@@ -13,13 +14,18 @@ use store::Store;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use super::native_coin::Coins;
 use super::transfer_cache::TransferCache;
+use crate::derive::WorkerPool;
 use crate::finality::{Finality, Returned, call_all};
 use crate::retry::retry_until;
 use crate::{Error, Progress};
 
 /// Concurrent requests for balances or results of blocks.
 pub(super) const CONCURRENT_REQUESTS: usize = 16;
+
+/// Attempts to have a balance that the list needs, before it is missing: half a minute.
+const FAILURES: u32 = 12;
 
 /// The lane, which runs on a thread of the blocking pool.
 pub(crate) struct RichList {
@@ -35,8 +41,9 @@ pub(crate) struct RichList {
     pub(crate) chain: watch::Receiver<Progress>,
     pub(crate) blocks: watch::Receiver<Progress>,
     pub(crate) progress: watch::Sender<Progress>,
-    /// True unless `verify = off`: block and result hashes are checked.
-    pub(crate) verified: bool,
+    pub(crate) workers: Arc<WorkerPool>,
+    /// Coins of a bank that keeps balances itself.
+    pub(crate) coins: Option<Coins>,
     /// Time within which a change that a block shows is compared; no comparisons if absent.
     pub(crate) reconcile_every: Option<Duration>,
     pub(crate) stop: watch::Receiver<bool>,
@@ -90,20 +97,31 @@ impl RichList {
         })
     }
 
-    /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, in the same order;
+    /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, or the bank for its `coins`, in the same order;
     /// retries until the replies are final. Of a call that the node rejects, alone or with others, for a reason of its own,
-    /// there is no reply after `patience` attempts; without it, the call is repeated without a limit.
+    /// there is no reply after `patience` attempts; without it, after [`FAILURES`], and only while the node runs other calls: one
+    /// contract must not stop the list, and a fault of the node may pass.
     pub(super) async fn balances(
         &self,
         accounts: &[(Address, Address)],
+        coins: &BTreeMap<Address, String>,
         height: u64,
         patience: Option<u32>,
     ) -> Result<Vec<BalanceReply>, Error> {
+        let (of_bank, others): (Vec<_>, Vec<_>) =
+            accounts.iter().copied().partition(|(contract, _)| coins.contains_key(contract));
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::evm::abi::balance_of(*account),
         };
-        self.amounts(&accounts.iter().map(call).collect::<Vec<_>>(), height, patience).await
+        let calls = others.iter().map(call).collect::<Vec<_>>();
+        let mut of_contracts = self.amounts(&calls, height, patience).await?.into_iter();
+        let mut of_bank = self.bank_amounts(&of_bank, coins, height).await?.into_iter();
+        let reply = |(contract, _): &(Address, Address)| {
+            let next = if coins.contains_key(contract) { of_bank.next() } else { of_contracts.next() };
+            next.unwrap_or(BalanceReply::NoReply)
+        };
+        Ok(accounts.iter().map(reply).collect())
     }
 
     /// The amounts that `calls` return at `height`, as [`Self::balances`].
@@ -125,16 +143,30 @@ impl RichList {
         patience: Option<u32>,
     ) -> Result<Vec<BalanceReply>, Error> {
         let Some(evm) = &self.node.evm else { return Ok(vec![BalanceReply::NoReply; calls.len()]) };
-        let attempts = AtomicU32::new(0);
+        let failures = AtomicU32::new(0);
         let request = || async {
-            let attempt = attempts.fetch_add(1, Ordering::Relaxed) + 1;
-            let gives_up = patience.is_some_and(|patience| attempt >= patience);
             let answers = call_all(evm, &self.finality.contract_state(height), calls).await;
-            let answers = answers.into_iter().map(|answer| match answer {
-                Err(node::Error::Faulty { .. }) if gives_up => Ok(BalanceReply::NoReply),
+            let mut failed = BTreeSet::new();
+            for (answer, call) in answers.iter().zip(calls) {
+                failed.extend(matches!(answer, Err(node::Error::Faulty { .. })).then_some(call.to));
+            }
+            let count = failures.fetch_add(u32::from(!failed.is_empty()), Ordering::Relaxed) + 1;
+            let gives_up = match patience {
+                Some(patience) => count >= patience,
+                None => count >= FAILURES && !failed.is_empty() && evm.runs_calls(height).await,
+            };
+            let answer = |(answer, call): (Result<_, node::Error>, &ContractCall)| match answer {
+                Err(error @ node::Error::Faulty { .. }) if gives_up => {
+                    // Once for each contract.
+                    if patience.is_none() && failed.remove(&call.to) {
+                        let contract = Account::from(call.to).to_hex();
+                        tracing::warn!(contract, height, %error, "the node cannot call a token: its balances are sums of its transfers");
+                    }
+                    Ok(BalanceReply::NoReply)
+                }
                 answer => answer.map(BalanceReply::from),
-            });
-            answers.collect::<Result<Vec<_>, node::Error>>()
+            };
+            answers.into_iter().zip(calls).map(answer).collect::<Result<Vec<_>, node::Error>>()
         };
         retry_until(height, "balances", request).await
     }

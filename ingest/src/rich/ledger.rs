@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use chain::evm::coin;
 use chain::evm::erc20::Erc20Event;
 use chain::{Account, U256};
 use schema::keys::AccountKey;
@@ -13,67 +14,10 @@ use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Erc20, Erc20s,
 use store::key::Text;
 use store::{Message, Snapshot, Txn};
 
+use super::flow::{Flow, ZERO, coin_flows, flows};
 use super::lane::BalanceReply;
 use crate::Error;
 use crate::meter::Event;
-
-/// The amounts that an account received and sent in a block; `None` if a sum exceeds 256 bits, which only a malicious
-/// token causes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Flow(Option<(U256, U256)>);
-
-impl Default for Flow {
-    fn default() -> Self {
-        Self(Some((U256::ZERO, U256::ZERO)))
-    }
-}
-
-impl Flow {
-    fn add(&mut self, amount: U256, into: bool) {
-        self.0 = self.0.and_then(|(received, sent)| {
-            Some(if into {
-                (received.checked_add(amount)?, sent)
-            } else {
-                (received, sent.checked_add(amount)?)
-            })
-        });
-    }
-
-    /// The balance after this flow, from the balance `before`; `None` if that is impossible.
-    fn after(self, before: U256) -> Option<U256> {
-        let (received, sent) = self.0?;
-        // The intermediate sum may exceed 256 bits.
-        if received >= sent {
-            before.checked_add(received - sent)
-        } else {
-            before.checked_sub(sent - received)
-        }
-    }
-
-    /// Like [`Flow::after`], for a token that cannot be queried: zero if that is impossible.
-    fn after_or_zero(self, before: U256) -> U256 {
-        self.after(before).unwrap_or(U256::ZERO)
-    }
-}
-
-/// The address that mints come from and burns go to.
-pub(super) const ZERO: Address = [0; 20];
-
-/// The flows of a block, by contract and account. Those of the zero address tell nothing: some contracts destroy what is
-/// sent there, others keep it as a balance, and many do both.
-fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow> {
-    let mut flows: BTreeMap<(Address, Address), Flow> = BTreeMap::new();
-    for event in events {
-        if let Erc20Event::Transfer { contract, from, to, amount } = event {
-            for (account, into) in [(from, false), (to, true)] {
-                if *account != ZERO {
-                    flows.entry((*contract, *account)).or_default().add(*amount, into);
-                }
-            }
-        }
-    }
-    flows
-}
 
 /// A balance that cannot be computed.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +43,8 @@ pub(super) struct Plan {
     /// Contracts that the block creates, unless it also shows that they are ERC-20s.
     created: BTreeSet<Address>,
     denoms: Vec<(String, Address)>,
+    /// The contracts of coins that a bank keeps, by denom.
+    pub(super) coins: BTreeMap<String, Address>,
     tokens: BTreeMap<Address, Erc20>,
     /// Contracts that are tokens if they tell a balance.
     candidates: BTreeMap<Address, Erc20>,
@@ -150,10 +96,19 @@ impl Group {
     }
 }
 
-/// Plans the changes by `events` after the blocks of `group`, without writing.
-pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]) -> Result<Plan, Error> {
+/// Plans the changes by `events` after the blocks of `group`, without writing; `native` is the native coin of a chain whose bank
+/// keeps balances itself.
+pub(super) fn plan(
+    snapshot: &dyn Snapshot,
+    group: &Group,
+    events: &[Erc20Event],
+    native: Option<&str>,
+) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     let mut asked = BTreeSet::new();
+    if let Some(native) = native {
+        plan.add_coins(events, native, snapshot)?;
+    }
     for event in events {
         match event {
             Erc20Event::Contract { contract } => {
@@ -167,17 +122,26 @@ pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]
             }
             Erc20Event::Transfer { contract, to, .. } => {
                 plan.add_token(contract, snapshot)?;
+                if plan.is_coin(contract) {
+                    continue;
+                }
                 asked.extend((*to == ZERO).then_some((*contract, ZERO)));
             }
             Erc20Event::Touched { contract, account, like_nft } => {
-                if plan.may_be_token(contract, *like_nft, snapshot)? {
+                if plan.may_be_token(contract, *like_nft, snapshot)? && !plan.is_coin(contract) {
                     asked.insert((*contract, *account));
                 }
             }
-            Erc20Event::Active { .. } => {}
+            Erc20Event::Active { .. }
+            | Erc20Event::Coin { .. }
+            | Erc20Event::ValuesInEvents
+            | Erc20Event::Untraced => {}
         }
     }
-    let mut flows: BTreeMap<_, _> = flows(events).into_iter().map(|(of, flow)| (of, Some(flow))).collect();
+    // The logs of a coin only repeat what the bank does.
+    let of_logs = flows(events).into_iter().filter(|((contract, _), _)| !plan.is_coin(contract));
+    let mut flows: BTreeMap<_, _> =
+        of_logs.chain(coin_flows(events, &plan.coins)).map(|(of, flow)| (of, Some(flow))).collect();
     for of in &asked {
         flows.entry(*of).or_insert(None);
     }
@@ -206,6 +170,48 @@ pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]
 }
 
 impl Plan {
+    /// Adds the coins that `events` move.
+    fn add_coins(
+        &mut self,
+        events: &[Erc20Event],
+        native: &str,
+        snapshot: &dyn Snapshot,
+    ) -> Result<(), Error> {
+        let is_untraced = events.contains(&Erc20Event::Untraced);
+        let listed = store::table::read::<Erc20s>(snapshot, &coin::NATIVE)?;
+        let began_with_all = listed.is_some_and(|Message(token)| token.coin && token.complete);
+        let denoms = events.iter().filter_map(|event| match event {
+            Erc20Event::Coin { denom, .. } => Some(denom.as_str()),
+            _ => None,
+        });
+        for denom in denoms.chain(is_untraced.then_some(native)) {
+            let Some(contract) = coin::contract_of(denom, native).filter(|_| !self.coins.contains_key(denom))
+            else {
+                continue;
+            };
+            self.coins.insert(denom.to_owned(), contract);
+            self.add_token(&contract, snapshot)?;
+            let Some(token) = self.tokens.get_mut(&contract) else { continue };
+            if !token.coin {
+                // Where the list began with all coins, it did not exist before.
+                (token.coin, token.complete) = (true, began_with_all);
+                self.denoms.push((denom.to_owned(), contract));
+            }
+            if is_untraced && denom == native {
+                self.drifting.extend(drifts(
+                    token,
+                    contract,
+                    "transactions have no calls, which tell what they sent",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_coin(&self, contract: &Address) -> bool {
+        self.tokens.get(contract).is_some_and(|token| token.coin)
+    }
+
     /// Adds a token.
     fn add_token(&mut self, contract: &Address, snapshot: &dyn Snapshot) -> Result<(), Error> {
         if !self.tokens.contains_key(contract) {
@@ -262,7 +268,8 @@ pub(super) fn write(
     group: &mut Group,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
-    let Plan { mut created, denoms, mut tokens, mut candidates, mut balances, unknown, mut drifting } = plan;
+    let Plan { mut created, denoms, mut tokens, mut candidates, mut balances, unknown, mut drifting, .. } =
+        plan;
     for (UnknownBalance { contract, account, held, flow }, answer) in unknown.into_iter().zip(answers) {
         // An optional one.
         if flow.is_none() && *answer == BalanceReply::NoReply {

@@ -23,7 +23,7 @@ use schema::rich::{Address, Erc20s, NewContracts};
 use store::{Bounds, Message, Order, Snapshot, Table as _};
 use tokio::time::Instant;
 
-use super::ledger::ZERO;
+use super::flow::ZERO;
 use crate::Error;
 
 /// Turns in the time of the setting `reconcile`.
@@ -75,7 +75,11 @@ impl Queue {
                 Erc20Event::Transfer { contract, from, to, .. } => (contract, [*from, *to]),
                 Erc20Event::Touched { contract, account, .. } => (contract, [*account, ZERO]),
                 Erc20Event::Active { contract } | Erc20Event::Denom { contract, .. } => (contract, [ZERO; 2]),
-                Erc20Event::Contract { .. } => continue,
+                // Coins are compared in the order of addresses.
+                Erc20Event::Contract { .. }
+                | Erc20Event::Coin { .. }
+                | Erc20Event::ValuesInEvents
+                | Erc20Event::Untraced => continue,
             };
             // The zero address is not asked when tokens come from it, so its balance may be unknown.
             let touched = touched.into_iter().filter(|account| *account != ZERO);
@@ -260,7 +264,7 @@ mod tests {
     fn with_tokens(tokens: u32, drifting: u32) -> MemStore {
         let (store, mut batch) = (MemStore::new(), Batch::new());
         for n in 0..tokens {
-            let row = Message(Erc20 { complete: true, drifting: n < drifting, silent: false });
+            let row = Message(Erc20 { complete: true, drifting: n < drifting, ..Erc20::default() });
             batch.put(Erc20s::SPEC, contract(n).to_bytes(), row.encoded());
         }
         store.commit(batch, Durability::Buffered).unwrap();

@@ -3,14 +3,16 @@
 
 use chain::comet;
 use chain::comet::proof::Claims;
-use chain::evm::erc20::{self, Erc20Event};
+use chain::evm::erc20::Erc20Event;
+use chain::evm::ethereum_events;
+use chain::tx::DecodedTx;
 use node::{Node, Reply};
 use schema::block::hash_at;
 use schema::meta::{self, Unconfirmed};
 use store::Store;
 
 use crate::Error;
-use crate::derive;
+use crate::derive::{self, Rules};
 use crate::retry::{RetryBackoff, retry_until};
 use crate::source;
 
@@ -20,8 +22,9 @@ pub(super) async fn transfers(
     node: &Node,
     store: &dyn Store,
     height: u64,
-    verified: bool,
+    rules: &Rules,
 ) -> Result<Vec<Erc20Event>, Error> {
+    let verified = rules.verified;
     let mut retry = RetryBackoff::new(height);
     loop {
         let (hash, next_hash, row) = {
@@ -38,7 +41,7 @@ pub(super) async fn transfers(
             None => None,
         };
         if is_proved(&block, &results, next.as_ref(), row.as_ref())
-            && let Some(events) = events(&block, &results)
+            && let Some(events) = events(&block, &results, rules)
         {
             return Ok(events);
         }
@@ -67,9 +70,13 @@ fn is_proved(block: &Reply, results: &Reply, next: Option<&Reply>, row: Option<&
 }
 
 /// The events of `results`; `None` if they are malformed or of another height than `block`.
-fn events(block: &Reply, results: &Reply) -> Option<Vec<Erc20Event>> {
+fn events(block: &Reply, results: &Reply, rules: &Rules) -> Option<Vec<Erc20Event>> {
     let block = comet::parse_block(&block.bytes).ok()?;
-    let results = comet::parse_results(&results.bytes).ok()?;
+    let mut results = comet::parse_results(&results.bytes).ok()?;
     comet::check_pair(&block, &results).ok()?;
-    Some(erc20::events(&results))
+    if rules.flavour.has_ethereum_messages() {
+        let txs: Vec<_> = block.raw_txs().ok()?.iter().map(|raw| DecodedTx::decode(raw).ok()).collect();
+        ethereum_events::add_evm_events(&txs, &mut results);
+    }
+    Some(derive::erc20_events(&results, rules))
 }

@@ -17,8 +17,9 @@ use schema::rich::{self, Address, Erc20, Erc20s, UndoBuilder};
 use serde::Deserialize;
 use store::{Message, Snapshot};
 
+use super::flow::ZERO;
 use super::lane::{BalanceReply, End, RichList};
-use super::ledger::{ZERO, put_balance, put_token};
+use super::ledger::{put_balance, put_token};
 use super::queue::Queue;
 use crate::Error;
 

@@ -55,6 +55,13 @@ impl BlockSource {
     pub(crate) async fn whole(&self, height: u64) -> Result<Block, Error> {
         let mut block = self.block(height).await?;
         block.answers = self.fetcher.ask(height, block.probe.as_ref(), &block.nfts).await?;
+        if block.unknown_types > 0 {
+            tracing::error!(
+                height,
+                txs = block.unknown_types,
+                "Ethereum transactions of an unknown type indexed without their recipients, values and prices: update cairn"
+            );
+        }
         if let Some(transfer_cache) = &self.transfer_cache {
             transfer_cache.keep(height, std::mem::take(&mut block.erc20));
         }

@@ -36,6 +36,9 @@ const UNUSABLE: u32 = 12;
 /// before it is indexed without frames: some minutes, for a fault or an index that lags behind.
 const LONG: u32 = 100;
 
+/// The first block of a chain.
+const FIRST: u64 = 1;
+
 /// The block lane is near the head if it is at most this many heights behind: twice its default look-ahead.
 const NEAR: u64 = 64;
 
@@ -129,9 +132,13 @@ impl CallSource {
             match self.tools.derive(height, work).await? {
                 Ok(frames) => return Ok(frames),
                 Err(Failure::Untraced(hashes)) => {
+                    let mut reasons = Vec::new();
                     for hash in hashes {
-                        retraced.insert(hash, self.retrace(evm, height, hash).await?);
+                        let tree = self.retrace(evm, height, hash).await?;
+                        let tree = tree.map_err(|reason| reasons.push((hash, reason)));
+                        retraced.insert(hash, tree.ok());
                     }
+                    report_untraced(height, &reasons);
                 }
                 Err(reason) => {
                     unusable += 1;
@@ -141,16 +148,16 @@ impl CallSource {
         }
     }
 
-    /// The call tree of one transaction, or `None` if the node fails on it repeatedly although it traces others: a tracer
-    /// that times out does so every time, and one transaction must not stop the lane. While the node traces nothing, its
-    /// fault may pass, and the lane waits.
-    async fn retrace(&self, evm: &Evm, height: u64, hash: [u8; 32]) -> Result<Option<Bytes>, Error> {
+    /// The call tree of one transaction, or the reason why there is none if the node fails on it repeatedly although it traces
+    /// others: a tracer that times out does so every time, and one transaction must not stop the lane. While the node traces
+    /// nothing, its fault may pass, and the lane waits; but no node ever has the state before the first block.
+    async fn retrace(&self, evm: &Evm, height: u64, hash: [u8; 32]) -> Result<Result<Bytes, String>, Error> {
         let (mut retry, mut failures, mut others) = (RetryBackoff::new(height), 0, 0);
         loop {
             let reason = match evm.trace_tx(hash).await {
                 Ok(tree) => match derive::is_readable(&hash, &tree) {
                     // A copy: a large reply must not be held while others of the block are requested.
-                    Ok(()) => return Ok(Some(Bytes::copy_from_slice(&tree))),
+                    Ok(()) => return Ok(Ok(Bytes::copy_from_slice(&tree))),
                     Err(error) => {
                         failures += 1;
                         error.to_string()
@@ -167,16 +174,10 @@ impl CallSource {
             };
             let total = failures + others;
             let is_due = failures >= FAILURES || total >= LONG;
-            if is_due && self.traces_others(evm, height).await?.unwrap_or(total >= LONG) {
+            if is_due && (height == FIRST || self.traces_others(evm, height).await?.unwrap_or(total >= LONG))
+            {
                 Event::UntracedTx.count();
-                let hash = chain::hash::to_hex(&hash);
-                tracing::error!(
-                    height,
-                    hash,
-                    reason,
-                    "transaction indexed without internal transactions: no call trace"
-                );
-                return Ok(None);
+                return Ok(Err(reason));
             }
             retry.wait(&reason).await;
         }
@@ -201,6 +202,29 @@ impl CallSource {
         let Some(other) = last else { return Ok(None) };
         // State that is pruned by now has been traced.
         Ok(Some(evm.trace_block(other).await.map_or_else(|error| error.is_pruned(), |_| true)))
+    }
+}
+
+/// Reports transactions that are indexed without frames.
+fn report_untraced(height: u64, reasons: &[([u8; 32], String)]) {
+    if let (FIRST, [(_, reason), ..]) = (height, reasons) {
+        let txs = reasons.len();
+        tracing::warn!(
+            height,
+            txs,
+            reason,
+            "the first block is indexed without internal transactions: no node has the state before it"
+        );
+        return;
+    }
+    for (hash, reason) in reasons {
+        let hash = chain::hash::to_hex(hash);
+        tracing::error!(
+            height,
+            hash,
+            reason,
+            "transaction indexed without internal transactions: no call trace"
+        );
     }
 }
 
@@ -247,8 +271,8 @@ fn traced(record: &[u8], flavour: Flavour) -> Option<Traced> {
         return Some(hash.into());
     }
     let creates = receipt.to.is_empty();
-    let to = if creates { receipt.contract_address.unwrap_or_default() } else { receipt.to };
-    let (from, to) = (receipt.from.to_string(), to.to_string());
+    let to = if creates { receipt.contract_address } else { Some(receipt.to) };
+    let (from, to) = (receipt.from.to_string(), to.map(|to| to.to_string()));
     Some(Traced { hash, call: Some(Call { from, to, creates, succeeded: &*receipt.status == "0x1" }) })
 }
 

@@ -15,7 +15,7 @@ use store::{Durability, Store};
 use tokio::sync::watch;
 
 use crate::config::{self, Config, Verify};
-use crate::{Error, Ingest};
+use crate::{Error, Ingest, evm_chain};
 
 /// Poll interval of the node's height while the last blocks are indexed.
 const POLL: Duration = Duration::from_millis(200);
@@ -180,6 +180,7 @@ pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
     Ok(Config {
         chain_id: identity.chain_id,
         vm,
+        evm: evm_chain::stored(&*snapshot)?,
         prefix: Some(identity.prefix),
         start_height: Some(identity.start_height),
         internal_txs: interrupted.internal_txs || meta::read::<CallLane>(&*snapshot)?.is_some(),

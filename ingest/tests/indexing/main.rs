@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
 mod call_errors;
+mod cosmos_evm;
 mod dictionaries;
 mod evm_indexes;
 mod false_answers;

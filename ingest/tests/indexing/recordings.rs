@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ingest::{Config, Ingest};
-use replay::{Addresses, Options, Recording, ReplayNode};
+use ingest::Config;
+use replay::{Options, Recording};
 use schema::block::Blocks;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::payload::Codec;
@@ -111,24 +111,5 @@ async fn a_rollup_with_bridge_and_ibc_is_indexed_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_with_cosmos_evm_is_indexed_whole_with_the_receipts_and_frames_of_its_node() {
-    let recording = Arc::new(Recording::open(&recording("cosmos-evm")).unwrap());
-    // Its recording has no replies of contracts, so that names stay open.
-    let config = Config { rich_list: false, ..indexed::config(&recording).unwrap() };
-    assert_eq!(config.verify, ingest::Verify::Hashes);
-    let (store, other) = (Arc::new(MemStore::new()), Arc::new(MemStore::new()));
-    for (look_ahead, store) in [(32, &store), (1, &other)] {
-        let config = Config { look_ahead, ..config.clone() };
-        let options = Options::default();
-        let played = ReplayNode::start(Arc::clone(&recording), Addresses::default(), options).await.unwrap();
-        let node = Arc::new(indexed::clients(&played).unwrap());
-        let store: Arc<dyn Store> = Arc::<MemStore>::clone(store);
-        let ingest = Ingest::prepare(config, node, store).await.unwrap();
-        indexed::run_to(&ingest, recording.last()).await.unwrap();
-        drop(ingest);
-        let unasked = played.missing().questions;
-        assert!(unasked.iter().all(|question| question.contains("eth_call")), "{unasked:?}");
-        played.stop().await;
-    }
-    assert_eq!(indexed::digest(&*store).unwrap(), indexed::digest(&*other).unwrap());
-    all_there(&recording, &*store.snapshot().unwrap());
+    indexed_whole("cosmos-evm").await;
 }

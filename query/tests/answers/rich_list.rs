@@ -144,7 +144,9 @@ fn a_token_whose_holders_may_be_missing_says_so() {
     let incomplete =
         || made.get(&format!("/indexer/richlist/v1/{}", contract(&TOKEN))).1.get("incomplete").cloned();
     let token = |complete, drifting, silent| {
-        made.write(|txn| txn.put::<Erc20s>(&TOKEN, &Message(Erc20 { complete, drifting, silent })));
+        made.write(|txn| {
+            txn.put::<Erc20s>(&TOKEN, &Message(Erc20 { complete, drifting, silent, coin: false }));
+        });
         incomplete()
     };
     assert_eq!(incomplete(), None, "no token is known");

@@ -307,6 +307,7 @@ fn evm(txn: &mut Txn<'_>) {
         gas_limit: 60_000_000,
         gas_used: 21_000,
         base_fee: vec![0x3b, 0x9a, 0xca, 0],
+        ..EvmBlock::default()
     };
     txn.put::<EvmBlocks>(&299, &Message(header));
     postings::add::<EvmBlockByHash>(txn, [(hash_prefix(&[0xeb; 32]), 299, 0)]);
@@ -370,7 +371,7 @@ fn rich_list(txn: &mut Txn<'_>) {
     amount[30..].copy_from_slice(&[0x01, 0x2c]);
     rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
     rich::put_undo(txn, 300..=300, before).unwrap();
-    txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true }));
+    txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true, coin: false }));
     txn.put::<NewContracts>(&account, &());
     txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());
     txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());

@@ -37,6 +37,7 @@ pub fn config_of(summary: &Summary) -> Result<Config> {
     Ok(Config {
         chain_id: summary.chain_id.clone(),
         vm: summary.vm.parse()?,
+        evm: None,
         prefix: None,
         start_height: None,
         internal_txs: true,

@@ -37,9 +37,14 @@ pub struct EthCall {
     pub result: Option<Vec<u8>>,
 }
 
-/// The recorded calls of the function with this `selector`, as in `0x70a08231`, by height.
+/// The recorded calls of the function with this `selector`, as in `0x70a08231`, by height; those that were given or computed later
+/// too.
 pub fn eth_calls(recording: &str, selector: &str) -> Result<Vec<EthCall>> {
-    let lines = lines(recording, &format!("\"data\":\"{selector}"))?;
+    let mark = format!("\"data\":\"{selector}");
+    let mut lines = lines(recording, &mark)?;
+    if crate::recording(recording).join("extra.ndjson.zst").exists() {
+        lines.extend(extra_lines(recording, &mark)?);
+    }
     let mut calls: Vec<EthCall> = lines.iter().map(eth_call).collect::<Result<_>>()?;
     calls.sort_by_key(|call| call.height);
     Ok(calls)

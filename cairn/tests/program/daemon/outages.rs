@@ -226,7 +226,8 @@ fn a_node_that_does_not_trace_is_logged_with_the_setting_and_other_lanes_continu
     until_height(&url, LAST);
     until("the reason in the readiness", || {
         let (code, body) = get_text(&format!("{url}/readyz"));
-        let shown = "no call traces from the node: it does not serve a request";
+        let shown = "no call traces from the node: debug namespace missing, add `debug` to json-rpc.apis in app.toml \
+                     (json-rpc.api of cosmos/evm and ethermint)";
         (code == 200
             && body.starts_with("ok, but internal_txs stopped after height ")
             && body.ends_with(shown))

@@ -68,7 +68,7 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
         |service: &str| other.services().chunks(2).find(|pair| pair[0] == service).unwrap()[1].to_owned();
     let (rest, json_rpc, comet) = (of_other("--rest"), of_other("--json-rpc"), of_other("--comet"));
     let prefix = "`prefix` is `cosmos`, and the node has `init`";
-    let rows: [Row<'_>; 14] = [
+    let rows: [Row<'_>; 16] = [
         ("wasm-scenario", &[("--prefix", "cosmos")], prefix),
         ("move-scenario", &[("--prefix", "cosmos")], prefix),
         ("evm-scenario", &[("--prefix", "cosmos")], prefix),
@@ -83,6 +83,12 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
         ("wasm-scenario", &[("--prefix", "INIT")], "--prefix: `INIT` is not a prefix of addresses"),
         ("evm-scenario", &[("--vm", "move")], "`vm` is `move`, and the node has `evm`"),
         ("evm-scenario", &[("--vm", "none")], "`vm` is `none`, and the node has `evm`"),
+        ("evm-scenario", &[("--evm", "cosmos-evm")], "`evm` is `cosmos-evm`, and the node has `minievm`"),
+        (
+            "move-scenario",
+            &[("--evm", "minievm")],
+            "`evm` needs a chain with an EVM, and `vm` is `move`: remove it",
+        ),
         ("move-scenario", &[("--vm", "wasm")], "`vm` is `wasm`, and the node has `move`"),
         ("evm-scenario", &[("--chain-id", "other-1")], "this is chain `e2e-evm-1`, not `other-1`"),
         ("evm-scenario", &[("--comet", &comet)], "not `e2e-evm-1`; correct the address or `chain_id`"),
@@ -103,16 +109,24 @@ fn a_chain_with_cosmos_evm_is_indexed_with_verified_receipts_and_all_calls_and_s
 {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("cosmos-evm", &[]);
-    // The recording has no replies of contracts about balances.
     let data = dir.path().join("data");
-    let flags = with(&played.flags("run", &data), &[("--rich-list", "false")]);
+    let flags = played.flags("run", &data);
     let mut cairn = Cairn::start(&[&flags[..], &["--evm-listen", "127.0.0.1:0"]].concat());
     let ours = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
-    until("all blocks and calls", || {
+    until("all blocks, calls and balances", || {
         let status = get(&format!("{url}/status")).1;
-        (status["height"] == 330 && status["internal_tx_height"] == 330).then_some(())
+        let lanes = ["height", "internal_tx_height", "rich_list_height"];
+        lanes.iter().all(|lane| status[lane] == 330).then_some(())
     });
+    let (code, holders) = get(&format!("{url}/indexer/richlist/v1/ATEST?pagination.limit=1000"));
+    let (code_of_address, of_address) =
+        get(&format!("{url}/indexer/richlist/v1/0x{}?pagination.limit=1000", "ee".repeat(20)));
+    assert_eq!((code, code_of_address, &holders["holders"]), (200, 200, &of_address["holders"]));
+    assert!(
+        holders["holders"].as_array().unwrap().len() > 30 && holders.get("incomplete").is_none(),
+        "{holders}"
+    );
     let ask = |url: &str, method: &str, params: Value| -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         post(&format!("{}/", url.trim_end_matches('/')), &request).1["result"].clone()
@@ -137,7 +151,7 @@ fn a_chain_with_cosmos_evm_is_indexed_with_verified_receipts_and_all_calls_and_s
     assert_eq!(receipts, 493);
     cairn.signal("TERM");
     let log = cairn.everything();
-    assert!(!log.contains("false answer") && !log.contains("receipts derived"), "{log}");
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
 
     // Its Cosmos transactions alone are refused: the chain has an EVM.
     let other = dir.path().join("none");

@@ -21,8 +21,8 @@ use crate::comet::{self, BlockResponse, ResultsResponse, TxResult};
 use crate::hash::{Hash, to_hex, tx_hash};
 
 pub use receipts::{
-    Bound, DerivedReceipts, EthereumBlock, EvmChain, Executed, NamedReceipts, WrongReceipts, add_evm_events,
-    base_fee, check_receipts, derive_ethereum_receipts, derive_receipts,
+    Bound, DerivedReceipts, EthereumBlock, EvmChain, Executed, NamedReceipts, WrongReceipts, base_fee,
+    check_receipts, derive_ethereum_receipts, derive_receipts, unknown_types,
 };
 
 /// Root over the transactions of a block (`header.data_hash`): leaves are the transaction hashes.

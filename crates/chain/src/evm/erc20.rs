@@ -54,6 +54,21 @@ pub enum Erc20Event {
         /// The contract.
         contract: [u8; 20],
     },
+    /// The bank has changed the balance of an account, on a chain whose bank keeps balances itself.
+    Coin {
+        /// The denom as the chain writes it.
+        denom: String,
+        /// The account.
+        account: [u8; 20],
+        /// How much it received or gave.
+        amount: U256,
+        /// True if it received it.
+        into: bool,
+    },
+    /// What transactions of the EVM send is in events of the bank too.
+    ValuesInEvents,
+    /// Transactions of the EVM have no calls, so that what they sent is unknown.
+    Untraced,
     /// A contract was assigned to a bank denom, to hold its balances.
     Denom {
         /// The denom as the chain writes it; its case matters.

@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::envelope::Envelope;
 use super::eth_form::{Access, Authorization, EthForm, address};
 use super::eth_tx::Memo;
+use super::ethermint_tx;
 use super::log::bytes;
 use crate::U256;
 use crate::hash::{Hash, parse_hash};
@@ -30,14 +30,17 @@ impl<'a> EthRecord<'a> {
         Some(Self { hash: parse_hash(&txhash).ok()??, tx })
     }
 
-    /// The transaction `hash` in a message of cosmos/evm or ethermint, with its sender; `None` if there is none.
-    pub(crate) fn envelope(&self, hash: &Hash) -> Option<Envelope> {
+    /// The bytes of the transaction `hash` in a message of cosmos/evm or ethermint; `None` if there is none.
+    pub(crate) fn raw(&self, hash: &Hash) -> Option<Vec<u8>> {
         self.tx.body.messages.iter().find_map(|message| {
             // Most messages are others: a search is cheaper than parsing.
             memchr::memmem::find(message.get().as_bytes(), b".MsgEthereumTx\"")?;
             let message: EthereumMessage<'_> = serde_json::from_str(message.get()).ok()?;
-            let raw = hex::decode(message.raw.strip_prefix("0x")?).ok()?;
-            (keccak256(&raw).0 == *hash).then(|| Envelope::read(&raw)).flatten()
+            let raw = match message.raw.strip_prefix("0x") {
+                Some(raw) => hex::decode(raw).ok()?,
+                None => ethermint_tx::raw_of_json(message.data?)?,
+            };
+            (keccak256(&raw).0 == *hash).then_some(raw)
         })
     }
 
@@ -159,6 +162,9 @@ impl AccessTuple<'_> {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct EthereumMessage<'a> {
     raw: JsonText<'a>,
+    /// Its fields, where there is no `raw`.
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
 }
 
 /// An authorization of EIP-7702 (`minievm.evm.v1.SetCodeAuthorization`).

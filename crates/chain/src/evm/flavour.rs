@@ -8,7 +8,8 @@
 //! | `transactionIndex` | from 1 | from 0 | from 0 |
 //! | `blockHash` | of a header of its own | of `CometBFT` | of `CometBFT` |
 //! | a trace | names its transaction, within a frame of the chain | has the place of its transaction | the same |
-//! | bank denoms are contracts | all | those of token pairs | those of token pairs |
+//! | bank denoms are contracts | all | none; the EVM shows some as if they were | the same |
+//! | what a transaction sends is in | logs | its calls | its calls, or events of the bank |
 //!
 //! The names are those of the configuration and of the wire, and must not change.
 
@@ -59,6 +60,11 @@ impl Flavour {
     /// True if receipts follow from a block and its results alone, because an Ethereum transaction is a message.
     pub fn has_ethereum_messages(self) -> bool {
         self != Self::MiniEvm
+    }
+
+    /// True if each bank denom is a contract, which holds its balances.
+    pub fn denoms_are_contracts(self) -> bool {
+        self == Self::MiniEvm
     }
 
     /// The first height that a node traces: on a minievm, there is no state before the first block.

@@ -1,7 +1,9 @@
 //! The header of an EVM block of minievm: parsed from `eth_getBlockByNumber`, proved by its hash, and printed.
 //!
-//! The header is one of Shanghai with constants for what the chain has not (`minievm:indexer/abci.go`). It is no consensus
-//! data: a node computes it, and one that has rebuilt its EVM index may have others for the same blocks.
+//! On a minievm the header is one of Shanghai with constants for what the chain has not (`minievm:indexer/abci.go`). It is no consensus
+//! data: a node computes it, and one that has rebuilt its EVM index may have others for the same blocks. On a chain with cosmos/evm
+//! its hash is that of `CometBFT`'s header, which does not cover the members here; of these the block and its receipts tell some, and
+//! the rest is the node's.
 
 use alloy::primitives::{B256, U256, keccak256};
 use alloy::rlp::{Encodable as _, Header as Rlp};
@@ -25,7 +27,10 @@ const NO_UNCLES: Hash = [
     0x12, 0x45, 0x1b, 0x94, 0x8a, 0x74, 0x13, 0xf0, 0xa1, 0x42, 0xfd, 0x40, 0xd4, 0x93, 0x47,
 ];
 
-const NO_MINER: &str = "0x0000000000000000000000000000000000000000";
+const NO_HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The hash of no requests (EIP-7685).
+const NO_REQUESTS: &str = "0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 const NO_NONCE: &str = "0x0000000000000000";
 
@@ -49,6 +54,21 @@ pub struct Header {
     pub gas_used: u64,
     /// The base fee per gas.
     pub base_fee: U256,
+    /// What only a header has whose hash is that of `CometBFT`'s.
+    pub of_comet: Option<OfComet>,
+}
+
+/// The members of a header of a chain with cosmos/evm or ethermint that are constants on a minievm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfComet {
+    /// The account of the proposer.
+    pub miner: [u8; 20],
+    /// The root of the state before the block.
+    pub state_root: Hash,
+    /// Bytes of the block, as the node counts them.
+    pub size: u64,
+    /// True if it has the members of Cancun and Prague.
+    pub is_prague: bool,
 }
 
 /// What else the hash of a header covers, and what it is checked against.
@@ -98,11 +118,29 @@ struct Reply<'a> {
     logs_bloom: JsonText<'a>,
     #[serde(deserialize_with = "list")]
     transactions: Vec<JsonText<'a>>,
+    #[serde(default)]
+    miner: JsonText<'a>,
+    #[serde(default)]
+    state_root: JsonText<'a>,
+    #[serde(default)]
+    size: JsonText<'a>,
+    #[serde(default)]
+    requests_hash: JsonText<'a>,
 }
 
 /// Reads the `result` of `eth_getBlockByNumber(height, false)` of a block with these `contents` and with the transactions
 /// `hashes`, in order, and checks that its hash is that of its content.
 pub fn parse(reply: &[u8], contents: &Contents<'_>, hashes: &[Hash]) -> Result<Header, HeaderError> {
+    parse_with(reply, contents, hashes, None)
+}
+
+/// The same of a header whose hash must be that of `CometBFT`'s, if there is one.
+pub fn parse_with(
+    reply: &[u8],
+    contents: &Contents<'_>,
+    hashes: &[Hash],
+    of_comet: Option<&Hash>,
+) -> Result<Header, HeaderError> {
     let read: Option<Reply<'_>> = serde_json::from_slice(reply).map_err(Error::BlockShape)?;
     let read = read.ok_or(Error::NotReady)?;
     let height = contents.number;
@@ -141,6 +179,18 @@ pub fn parse(reply: &[u8], contents: &Contents<'_>, hashes: &[Hash]) -> Result<H
         ));
     }
     let base_fee = read.base_fee_per_gas.strip_prefix("0x");
+    let miner = || {
+        let expected = || contradiction("miner", &read.miner, "an address".to_owned());
+        bytes::<20>(&read.miner).ok_or_else(expected)
+    };
+    let members = || {
+        Ok::<_, HeaderError>(OfComet {
+            miner: miner()?,
+            state_root: hash("stateRoot", &read.state_root)?,
+            size: number("size", &read.size)?,
+            is_prague: !read.requests_hash.is_empty(),
+        })
+    };
     let header = Header {
         hash: hash("hash", &read.hash)?,
         parent: hash("parentHash", &read.parent_hash)?,
@@ -151,8 +201,9 @@ pub fn parse(reply: &[u8], contents: &Contents<'_>, hashes: &[Hash]) -> Result<H
         base_fee: base_fee.and_then(|digits| U256::from_str_radix(digits, 16).ok()).ok_or_else(|| {
             contradiction("baseFeePerGas", &read.base_fee_per_gas, "a quantity of 256 bits".to_owned())
         })?,
+        of_comet: of_comet.map(|_| members()).transpose()?,
     };
-    let computed = header.computed_hash(contents);
+    let computed = of_comet.copied().unwrap_or_else(|| header.computed_hash(contents));
     if computed != header.hash {
         return Err(contradiction("hash", &read.hash, alloy::hex::encode_prefixed(computed)));
     }
@@ -171,6 +222,19 @@ pub fn union_of_blooms<'r, 'a: 'r>(receipts: impl IntoIterator<Item = &'r Receip
 }
 
 impl Header {
+    fn miner(&self) -> String {
+        alloy::hex::encode_prefixed(self.of_comet.map_or([0; 20], |members| members.miner))
+    }
+
+    fn state_root(&self) -> Hash {
+        self.of_comet.map_or(EMPTY_ROOT, |members| members.state_root)
+    }
+
+    /// A member that only a header of Prague has.
+    fn of_prague(&self, value: &'static str) -> Option<&'static str> {
+        self.of_comet.filter(|members| members.is_prague).map(|_| value)
+    }
+
     /// The hash of the header with these contents.
     pub fn computed_hash(&self, contents: &Contents<'_>) -> Hash {
         let mut items = Vec::with_capacity(700);
@@ -203,8 +267,8 @@ impl Header {
         let json = NewHead {
             parent_hash: prefixed(&self.parent),
             sha3_uncles: prefixed(&NO_UNCLES),
-            miner: NO_MINER,
-            state_root: prefixed(&EMPTY_ROOT),
+            miner: self.miner(),
+            state_root: prefixed(&self.state_root()),
             transactions_root: prefixed(&self.tx_root),
             receipts_root: prefixed(&self.receipts_root),
             logs_bloom: alloy::hex::encode_prefixed(contents.bloom),
@@ -218,10 +282,10 @@ impl Header {
             nonce: NO_NONCE,
             base_fee_per_gas: format!("{:#x}", self.base_fee),
             withdrawals_root: prefixed(&EMPTY_ROOT),
-            blob_gas_used: None,
-            excess_blob_gas: None,
-            parent_beacon_block_root: None,
-            requests_hash: None,
+            blob_gas_used: self.of_prague("0x0"),
+            excess_blob_gas: self.of_prague("0x0"),
+            parent_beacon_block_root: self.of_prague(NO_HASH),
+            requests_hash: self.of_prague(NO_REQUESTS),
             hash: prefixed(&self.hash),
         };
         json::push(out, &json);
@@ -232,21 +296,25 @@ impl Header {
         let prefixed = |hash: &Hash| alloy::hex::encode_prefixed(hash);
         let json = Json {
             base_fee_per_gas: format!("{:#x}", self.base_fee),
+            blob_gas_used: self.of_prague("0x0"),
             difficulty: "0x0",
+            excess_blob_gas: self.of_prague("0x0"),
             extra_data: "0x",
             gas_limit: hex_quantity(self.gas_limit),
             gas_used: hex_quantity(self.gas_used),
             hash: prefixed(&self.hash),
             logs_bloom: alloy::hex::encode_prefixed(contents.bloom),
-            miner: NO_MINER,
+            miner: self.miner(),
             mix_hash: prefixed(&[0; 32]),
             nonce: NO_NONCE,
             number: hex_quantity(contents.number),
+            parent_beacon_block_root: self.of_prague(NO_HASH),
             parent_hash: prefixed(&self.parent),
             receipts_root: prefixed(&self.receipts_root),
+            requests_hash: self.of_prague(NO_REQUESTS),
             sha3_uncles: prefixed(&NO_UNCLES),
-            size: "0x0",
-            state_root: prefixed(&EMPTY_ROOT),
+            size: hex_quantity(self.of_comet.map_or(0, |members| members.size)),
+            state_root: prefixed(&self.state_root()),
             timestamp: hex_quantity(contents.timestamp),
         };
         json::push(out, &json);
@@ -268,7 +336,7 @@ struct NewHead<'a> {
     parent_hash: String,
     #[serde(rename = "sha3Uncles")]
     sha3_uncles: String,
-    miner: &'a str,
+    miner: String,
     state_root: String,
     transactions_root: String,
     receipts_root: String,
@@ -283,10 +351,10 @@ struct NewHead<'a> {
     nonce: &'a str,
     base_fee_per_gas: String,
     withdrawals_root: String,
-    blob_gas_used: Option<()>,
-    excess_blob_gas: Option<()>,
-    parent_beacon_block_root: Option<()>,
-    requests_hash: Option<()>,
+    blob_gas_used: Option<&'a str>,
+    excess_blob_gas: Option<&'a str>,
+    parent_beacon_block_root: Option<&'a str>,
+    requests_hash: Option<&'a str>,
     hash: String,
 }
 
@@ -295,21 +363,29 @@ struct NewHead<'a> {
 #[serde(rename_all = "camelCase")]
 struct Json<'a> {
     base_fee_per_gas: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob_gas_used: Option<&'a str>,
     difficulty: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess_blob_gas: Option<&'a str>,
     extra_data: &'a str,
     gas_limit: JsonText<'a>,
     gas_used: JsonText<'a>,
     hash: String,
     logs_bloom: String,
-    miner: &'a str,
+    miner: String,
     mix_hash: String,
     nonce: &'a str,
     number: JsonText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_beacon_block_root: Option<&'a str>,
     parent_hash: String,
     receipts_root: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests_hash: Option<&'a str>,
     #[serde(rename = "sha3Uncles")]
     sha3_uncles: String,
-    size: &'a str,
+    size: JsonText<'a>,
     state_root: String,
     timestamp: JsonText<'a>,
 }

@@ -48,6 +48,8 @@ enum Kind {
     Signed(Box<EthForm>, U256),
     /// As its sender signed it.
     Envelope(Box<Envelope>),
+    /// The bytes of one whose type is unknown here.
+    Unread(Vec<u8>),
     /// An empty transaction with the hash of the Cosmos transaction as its input.
     StandIn,
 }
@@ -81,7 +83,10 @@ impl EthTransaction {
         if stand_in_hash(&record.hash) == *hash {
             return Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::StandIn });
         }
-        if let Some(envelope) = record.envelope(hash) {
+        if let Some(raw) = record.raw(hash) {
+            let Some(envelope) = Envelope::read(&raw) else {
+                return Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::Unread(raw) });
+            };
             let chain_id = envelope.chain_id.unwrap_or(chain.id);
             return Some(Self { chain_id, cosmos: record.hash, kind: Kind::Envelope(Box::new(envelope)) });
         }
@@ -102,6 +107,7 @@ impl EthTransaction {
     pub fn summary(&self) -> Summary<'_> {
         match &self.kind {
             Kind::StandIn => Summary { input: &self.cosmos, ..Summary::default() },
+            Kind::Unread(_) => Summary { is_signed: true, is_root: true, ..Summary::default() },
             Kind::Signed(form, value) => Summary {
                 nonce: form.nonce,
                 value: *value,
@@ -130,6 +136,7 @@ impl EthTransaction {
         match &self.kind {
             Kind::StandIn => stand_in(&self.cosmos),
             Kind::Envelope(envelope) => envelope.raw.clone(),
+            Kind::Unread(raw) => raw.clone(),
             Kind::Signed(form, value) => {
                 let shows = dialect == Dialect::Fixed;
                 form.encoded_with(self.chain_id, value, if shows { &form.authorizations } else { &[] })
@@ -151,6 +158,7 @@ impl EthTransaction {
         let (form, value) = match &self.kind {
             Kind::Signed(form, value) => (form, value),
             Kind::Envelope(envelope) => return write_envelope(out, envelope, receipt, common),
+            Kind::Unread(_) => return json::push(out, &Known::of(receipt)),
             Kind::StandIn => {
                 let zero = || hex_quantity(0);
                 let json = Json {
@@ -262,6 +270,32 @@ struct Json<'a> {
     s: JsonText<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     y_parity: Option<JsonText<'a>>,
+}
+
+/// The members of a transaction that do not depend on its type: what is unknown is left out, not shown as nothing.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Known<'a> {
+    block_hash: &'a str,
+    block_number: &'a str,
+    from: &'a str,
+    hash: &'a str,
+    transaction_index: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+}
+
+impl<'a> Known<'a> {
+    fn of(receipt: &'a Receipt<'_>) -> Self {
+        Self {
+            block_hash: &receipt.block_hash,
+            block_number: &receipt.block_number,
+            from: &receipt.from,
+            hash: &receipt.transaction_hash,
+            transaction_index: &receipt.transaction_index,
+            kind: &receipt.kind,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -40,7 +40,7 @@ pub(super) fn read(prefix: &str, events: &[Event<'_>], out: &mut Vec<Placed>) {
 }
 
 /// The coins of a list, such as `12uinit,5move/ab`; often there are none.
-pub(super) fn coins(text: &str) -> impl Iterator<Item = (&str, U256)> {
+pub(crate) fn coins(text: &str) -> impl Iterator<Item = (&str, U256)> {
     text.split(',').filter_map(|coin| {
         let digits = coin.bytes().take_while(u8::is_ascii_digit).count();
         let (number, denom) = coin.split_at_checked(digits)?;

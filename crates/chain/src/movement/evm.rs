@@ -7,6 +7,7 @@ use super::bank::coins;
 use super::{Group, Movement, Placed, Reader, Token};
 use crate::comet::Event;
 use crate::evm::Log;
+use crate::evm::ethereum_events;
 use crate::evm::log::{bytes, logs};
 use crate::evm::transfer::{self, Standard, Transfer};
 
@@ -25,7 +26,9 @@ impl Logs {
 
     /// True if there is a log of a movement or a new denom.
     pub(super) fn may_move(&self, record: &[u8]) -> bool {
-        self.has_topic(record) || memchr::memmem::find(record, CREATED.as_bytes()).is_some()
+        self.has_topic(record)
+            || ethereum_events::is_in(record)
+            || memchr::memmem::find(record, CREATED.as_bytes()).is_some()
     }
 
     fn has_topic(&self, text: &[u8]) -> bool {

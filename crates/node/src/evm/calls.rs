@@ -52,7 +52,6 @@ type Outcome = Result<Bytes, Error>;
 impl Evm {
     /// Return data of a contract call (`eth_call` from the zero address, with the node's gas limit) in the state
     /// after a height, `None` the latest. Empty where there is no contract.
-    /// A contract's own rejection is [`Error::Refused`], whatever its code; no other error is.
     /// A contract's own rejection is [`Error::Refused`], whatever code the server gives it; nothing else is.
     pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
         let request = self.call_request(&ContractCall { to, data: data.to_vec() }, height);
@@ -107,6 +106,13 @@ impl Evm {
             }
         };
         self.pool.query(&batch, attempt).await
+    }
+
+    /// Whether the node runs calls in the state of `height` now: one that names no contract. A pruned state is not its fault.
+    pub async fn runs_calls(&self, height: u64) -> bool {
+        let request = self.number_request(height);
+        let read = async |endpoint: Arc<Endpoint>| request.send_with(&endpoint, classify_call_error).await;
+        self.pool.query(&request.http, read).await.map_or_else(|error| error.is_pruned(), |_| true)
     }
 
     fn number_request(&self, height: u64) -> RpcRequest {

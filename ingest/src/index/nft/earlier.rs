@@ -5,6 +5,7 @@
 
 use chain::Account;
 use chain::comet::Event;
+use chain::evm::ethereum_events;
 use chain::nft::{NftEvent, events_of_collection};
 use schema::keys::{AccountKey, Role};
 use schema::records;
@@ -54,7 +55,8 @@ pub(super) fn earlier_events(
             key: seq.to_string(),
             reason: error.to_string(),
         };
-        let record: Record<'_> = serde_json::from_slice(&json).map_err(damaged)?;
+        let mut record: Record<'_> = serde_json::from_slice(&json).map_err(damaged)?;
+        record.events.extend(ethereum_events::events_of_record(&json));
         let of_tx = events_of_collection(context.vm, &context.prefix, &record.events, contract);
         events += of_tx.len();
         found.push((seq, of_tx));

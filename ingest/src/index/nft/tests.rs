@@ -185,6 +185,7 @@ impl Subject {
             tx_records: Vec::new(),
             evm_txs: Vec::new(),
             evm_tx_records: Vec::new(),
+            unknown_types: 0,
             nfts,
             answers,
             erc20: Vec::new(),

@@ -118,7 +118,7 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     let mut group = Group::default();
-    let plan = plan(&txn, &group, events).unwrap();
+    let plan = plan(&txn, &group, events, None).unwrap();
     let answer = |it: &super::UnknownBalance| BalanceReply::AtHeight(held(ledger, it.contract, it.account));
     let answers: Vec<_> = plan.unknown.iter().map(answer).collect();
     write(height, plan, &answers, &mut group, &mut txn).unwrap();
@@ -142,7 +142,7 @@ fn commit_grouped(store: &MemStore, played: &[(u64, Vec<Erc20Event>, Ledger)]) {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let (mut group, mut applied) = (Group::default(), 0);
         for (height, events, ledger) in rest {
-            let plan = plan(&txn, &group, events).unwrap();
+            let plan = plan(&txn, &group, events, None).unwrap();
             if applied > 0 && !plan.unknown.is_empty() {
                 break;
             }

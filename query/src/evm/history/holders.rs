@@ -1,6 +1,7 @@
 //! Holders of tokens, and tokens of an account, by the rich list.
 
 use chain::U256;
+use chain::evm::coin::NATIVE;
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Balances, Erc20s, Holders};
 use schema::tokens::TokenReply;
@@ -63,7 +64,8 @@ impl EvmView<'_> {
             for ((contract, amount), state) in contracts.into_iter().zip(amounts).zip(states) {
                 let amount = U256::try_from_be_slice(&amount.unwrap_or_default()).unwrap_or_default();
                 let is_silent = state.is_some_and(|Message(token)| token.silent);
-                let is_listed = !amount.is_zero() && !is_silent && fee_token != Some(contract);
+                let is_native = fee_token == Some(contract) || contract == NATIVE;
+                let is_listed = !amount.is_zero() && !is_silent && !is_native;
                 if is_listed && !wanted.is_full() && wanted.wants() {
                     let texts = self.token_texts(Standard::Erc20, contract)?;
                     found.push(HeldToken { contract, amount, texts });

@@ -151,7 +151,9 @@ fn trace_transaction(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Repl
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Entry<'a> {
-        tx_hash: &'a str,
+        /// Only minievm names it.
+        #[serde(default)]
+        tx_hash: Option<&'a str>,
         #[serde(borrow, default)]
         result: Option<&'a RawValue>,
         #[serde(default)]
@@ -160,15 +162,15 @@ fn trace_transaction(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Repl
     let hash = text(params, 0, "transaction hash")?.to_ascii_lowercase();
     call_tracer(view, params)?;
     let place = view.recording.place_of_receipt(&hash).filter(|(height, _)| *height <= view.shown);
-    let (height, _) = place.ok_or_else(|| Reply::error(-32000, "transaction not found", None))?;
+    let (height, index) = place.ok_or_else(|| Reply::error(-32000, "transaction not found", None))?;
     let raw = match trace_of(view, height)? {
         Trace::Result(raw) => raw,
         Trace::Error(raw) => return Err(Reply::Error(raw)),
     };
-    for entry in array(view, "list of traces", &raw)? {
+    for (place, entry) in array(view, "list of traces", &raw)?.into_iter().enumerate() {
         let entry: Entry<'_> = serde_json::from_str(entry.get())
             .map_err(|e| missing(view, &format!("a well-formed trace of height {height}: {e}")))?;
-        if entry.tx_hash == hash {
+        if entry.tx_hash.map_or(place == index, |named| named == hash) {
             return match (entry.error, entry.result) {
                 (None, Some(frame)) => Ok(Reply::Result(raw.slice_ref(frame.get().as_bytes()))),
                 (error, _) => Err(Reply::error(-32000, error.unwrap_or("no trace"), None)),

@@ -12,6 +12,7 @@ mod bridge_index;
 mod bridge_killed;
 mod bridge_pair;
 mod comet_rpc;
+mod cosmos_evm;
 mod etherscan;
 mod evm_reads;
 mod evm_rpc;

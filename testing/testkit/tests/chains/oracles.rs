@@ -129,6 +129,11 @@ async fn every_erc721_of_the_load_agrees_with_its_contract_at_each_height() {
     erc721s_are_as_the_contracts_say("evm-load", 8_000).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn every_erc721_of_cosmos_evm_agrees_with_its_contract_at_each_height() {
+    erc721s_are_as_the_contracts_say("cosmos-evm", 1_400).await;
+}
+
 /// Compares every `balanceOf` at its height: the rich list is rolled back height by height.
 async fn balances_are_as_the_contracts_say(recording: &str, at_least: usize) {
     let store = index(recording).await;
@@ -157,6 +162,11 @@ async fn every_balance_of_the_bridged_rollup_agrees_with_its_contract_at_each_he
     balances_are_as_the_contracts_say("l1-l2/l2", 170).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn every_balance_of_cosmos_evm_agrees_with_its_contract_at_each_height() {
+    balances_are_as_the_contracts_say("cosmos-evm", 300).await;
+}
+
 /// Compares the bank's balances of every account at the last height, including accounts without events.
 async fn balances_are_as_the_bank_says(recording: &str, last: u64, at_least: usize) {
     let store = index(recording).await;
@@ -168,7 +178,8 @@ async fn balances_are_as_the_bank_says(recording: &str, last: u64, at_least: usi
         }
         let path = line["path"].as_str().unwrap();
         let address = path.rsplit('/').next().unwrap().split('?').next().unwrap();
-        let Ok(holder) = <[u8; 20]>::try_from(Account::from_bech32(address, "init").unwrap().as_bytes())
+        let (prefix, _) = address.split_once('1').unwrap();
+        let Ok(holder) = <[u8; 20]>::try_from(Account::from_bech32(address, prefix).unwrap().as_bytes())
         else {
             continue;
         };
@@ -201,6 +212,11 @@ async fn every_balance_of_the_evm_scenario_agrees_with_the_bank_at_the_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_balance_of_the_bridged_rollup_agrees_with_the_bank_at_the_end() {
     balances_are_as_the_bank_says("l1-l2/l2", 820, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_balance_of_cosmos_evm_agrees_with_the_bank_at_the_end() {
+    balances_are_as_the_bank_says("cosmos-evm", 330, 39).await;
 }
 
 /// The newest recorded answer to each smart query: `(contract, query)` → answer.

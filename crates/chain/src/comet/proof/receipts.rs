@@ -29,7 +29,7 @@ mod ethereum;
 mod logs;
 mod members;
 
-pub use self::ethereum::{EthereumBlock, add_evm_events, base_fee, derive_ethereum_receipts};
+pub use self::ethereum::{EthereumBlock, base_fee, derive_ethereum_receipts, unknown_types};
 
 use self::members::{Numbering, Place};
 use crate::comet::TxResult;
@@ -126,14 +126,6 @@ pub enum WrongReceipts {
         tx: String,
         /// The position of the log in the data, from 0.
         log: usize,
-    },
-    /// A message holds no Ethereum transaction of a known type.
-    #[error("block {height}: an Ethereum transaction in {tx} has a type that is unknown: update cairn")]
-    Envelope {
-        /// Height of the block.
-        height: u64,
-        /// The Cosmos hash.
-        tx: String,
     },
     /// The result data of a transaction has more or fewer responses than it has Ethereum transactions.
     #[error(

@@ -9,9 +9,10 @@ use alloy::primitives::{U256, hex};
 use super::logs;
 use super::{Executed, WrongReceipts};
 use crate::comet::{Event, ResultsResponse};
-use crate::evm::contract_created::EVENT as CREATED;
-use crate::evm::data::{DataLog, EthereumResponse};
+use crate::evm::data::EthereumResponse;
+use crate::evm::ethereum_events::logs_of;
 use crate::evm::ethereum_msg::EthereumMsg;
+use crate::evm::log::bytes;
 use crate::evm::{self, Log, Receipt, hex_quantity};
 use crate::hash::{Hash, to_hex};
 use crate::tx::DecodedTx;
@@ -57,9 +58,7 @@ pub fn derive_ethereum_receipts<'a>(
         let result = executed.result;
         let succeeded = result.code == 0;
         let Some(tx) = executed.tx.filter(|_| succeeded || result.log.contains(NO_ROOM)) else { continue };
-        let (height, hash) = (block.height, || to_hex(&executed.hash));
-        let messages =
-            EthereumMsg::read_all(tx).map_err(|_| WrongReceipts::Envelope { height, tx: hash() })?;
+        let messages = EthereumMsg::read_all(tx);
         if messages.is_empty() {
             continue;
         }
@@ -67,21 +66,27 @@ pub fn derive_ethereum_receipts<'a>(
         let data = result.data_bytes().unwrap_or_default();
         let responses = EthereumResponse::read_all(&data);
         if succeeded && responses.len() != messages.len() {
-            let (responses, messages) = (responses.len(), messages.len());
-            return Err(WrongReceipts::Responses { height, tx: hash(), responses, messages });
+            return Err(WrongReceipts::Responses {
+                height: block.height,
+                tx: to_hex(&executed.hash),
+                responses: responses.len(),
+                messages: messages.len(),
+            });
         }
         let is_alone = messages.len() == 1;
         for (at, message) in messages.iter().enumerate() {
             let response = responses.get(at).filter(|_| succeeded);
             let gas = match response {
-                None => message.envelope.gas_limit,
+                None => {
+                    message.envelope.as_ref().map_or(result.gas_wanted.cast_unsigned(), |it| it.gas_limit)
+                }
                 // The node reads the gas of a transaction that is alone in its Cosmos transaction from that one's result.
                 Some(_) if is_alone => result.gas_used.cast_unsigned(),
                 Some(response) => response.gas_used,
             };
             gas_before = gas_before.wrapping_add(gas);
             let place = (receipts.len() as u64, gas, gas_before);
-            receipts.push(receipt(block, place, message, response));
+            receipts.push(receipt(block, place, message, (response, &result.events)));
         }
     }
     evm::normalise(&mut receipts);
@@ -92,68 +97,45 @@ fn receipt<'a>(
     block: &EthereumBlock,
     (index, gas_used, cumulative): (u64, u64, u64),
     message: &EthereumMsg,
-    response: Option<&EthereumResponse<'_>>,
+    (response, events): (Option<&EthereumResponse<'_>>, &[Event<'_>]),
 ) -> Receipt<'a> {
-    let EthereumMsg { envelope, sender } = message;
+    let EthereumMsg { hash, kind, envelope, sender, .. } = message;
+    let to = match envelope {
+        Some(envelope) => envelope.to,
+        None => recipient(hash, events),
+    };
+    let price = envelope.as_ref().map(|envelope| envelope.price(block.base_fee)).unwrap_or_default();
     let logs: Vec<Log<'a>> = response.map(logs_of).unwrap_or_default();
     Receipt {
         block_hash: hex::encode_prefixed(block.hash).into(),
         block_number: hex_quantity(block.height),
-        contract_address: envelope.created(*sender).map(|created| hex::encode_prefixed(created).into()),
+        contract_address: message.created().map(|created| hex::encode_prefixed(created).into()),
         cumulative_gas_used: hex_quantity(cumulative),
-        effective_gas_price: format!("{:#x}", envelope.price(block.base_fee)).into(),
+        effective_gas_price: format!("{price:#x}").into(),
         from: hex::encode_prefixed(sender).into(),
         gas_used: hex_quantity(gas_used),
         logs_bloom: logs::bloom(&logs),
         logs,
         status: hex_quantity(u64::from(response.is_some_and(|response| !response.failed))),
-        to: envelope.to.map(hex::encode_prefixed).unwrap_or_default().into(),
-        transaction_hash: hex::encode_prefixed(envelope.hash).into(),
+        to: to.map(hex::encode_prefixed).unwrap_or_default().into(),
+        transaction_hash: hex::encode_prefixed(hash).into(),
         transaction_index: hex_quantity(index),
-        kind: hex_quantity(u64::from(envelope.kind)),
+        kind: hex_quantity(u64::from(*kind)),
     }
 }
 
-/// The logs of a response, in lower case.
-fn logs_of<'a>(response: &EthereumResponse<'_>) -> Vec<Log<'a>> {
-    let time = response.block_time;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_ascii_lowercase();
-    let log = |log: &DataLog<'_>| Log {
-        address: text(log.address).into(),
-        topics: log.topics.iter().map(|topic| text(topic).into()).collect(),
-        data: hex::encode_prefixed(log.data).into(),
-        block_timestamp: if time == 0 { "".into() } else { hex_quantity(time) },
-        ..Log::default()
-    };
-    response.logs.iter().map(log).collect()
+/// The recipient that the events of its Cosmos transaction name of the transaction `hash`.
+fn recipient(hash: &Hash, events: &[Event<'_>]) -> Option<[u8; 20]> {
+    let hash = hex::encode_prefixed(hash);
+    let mut about = events.iter().filter(|event| event.kind == "ethereum_tx");
+    about.find_map(|event| {
+        let is_same = event.value("ethereumTxHash").is_some_and(|named| **named == *hash);
+        bytes(event.value("recipient").filter(|_| is_same)?)
+    })
 }
 
-/// Adds to the events of a block's transactions what a minievm would report of their calls: the called contract, the created one,
-/// and the logs. What reads events of calls then reads one form of them.
-pub fn add_evm_events(txs: &[Option<DecodedTx>], results: &mut ResultsResponse<'_>) {
-    for (tx, result) in txs.iter().zip(&mut results.txs_results).filter(|(_, result)| result.code == 0) {
-        let messages = tx.as_ref().and_then(|tx| EthereumMsg::read_all(tx).ok()).unwrap_or_default();
-        if messages.is_empty() {
-            continue;
-        }
-        let data = result.data_bytes().unwrap_or_default();
-        let events = &mut result.events;
-        for (message, response) in messages.iter().zip(&EthereumResponse::read_all(&data)) {
-            let EthereumMsg { envelope, sender } = message;
-            if let Some(to) = envelope.to {
-                events.push(Event::of("call", "contract", [hex::encode_prefixed(to)]));
-            }
-            if let Some(created) = envelope.created(*sender).filter(|_| !response.failed) {
-                events.push(Event::of(CREATED, "contract", [hex::encode_prefixed(created)]));
-            }
-            let logs = logs_of(response);
-            if !logs.is_empty() {
-                events.push(Event::of(
-                    "evm",
-                    "log",
-                    logs.iter().filter_map(|log| serde_json::to_string(log).ok()),
-                ));
-            }
-        }
-    }
+/// The number of Ethereum transactions in `txs` whose type is unknown here.
+pub fn unknown_types<'a>(txs: impl IntoIterator<Item = &'a DecodedTx>) -> usize {
+    let unknown = |tx| EthereumMsg::read_all(tx).iter().filter(|message| message.envelope.is_none()).count();
+    txs.into_iter().map(unknown).sum()
 }
