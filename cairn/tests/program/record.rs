@@ -7,6 +7,7 @@ fn a_recording_gives_the_index_that_the_recorded_node_gave() {
     for (recording, from) in [
         ("evm-scenario", 1),
         ("evm-scenario", 221),
+        ("cosmos-evm", 1),
         ("move-scenario", 1),
         ("wasm-scenario", 4),
         ("wasm-scenario", 30),
