@@ -250,9 +250,11 @@ fn write<I, K: Sink<I>>(
             Work::Fetched(_) => Ok(()),
         };
         apply(&first, &mut sink, &mut txn)?;
-        let is_near = sink.progress().height.saturating_add(undo::SINGLE_HEIGHTS) > target.borrow().height;
-        let is_reversible = is_near || undo.is_inside(&txn, now())?;
-        while !is_near
+        // The last heights are single commits with undo records, also where all of them wait here.
+        let is_near =
+            |sink: &K| sink.progress().height.saturating_add(undo::SINGLE_HEIGHTS) > target.borrow().height;
+        let is_reversible = is_near(&sink) || undo.is_inside(&txn, now())?;
+        while !is_near(&sink)
             && txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
         {

@@ -31,6 +31,10 @@ pub const HOUR: i64 = 3_600_000_000_000;
 
 const HOURS_OF_DAY: u64 = 24;
 
+/// The event of a Cosmos transaction that only carries one of Ethereum (cosmos/evm, ethermint): the signer is that of the receipt, and
+/// there is no other. minievm's receipts also have senders that did not sign.
+const ETHEREUM_TX: &str = "ethereum_tx";
+
 store::tables! {
     /// What was done in each hour (UTC) that has transactions.
     ///
@@ -88,7 +92,7 @@ struct Receipt<'a> {
 
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let (mut of_hour, mut accounts) = (Activity::default(), BTreeSet::new());
-    let mut is_empty = true;
+    let (mut is_empty, mut carries) = (true, false);
     let prefix = &rows.chain().prefix;
     block.txs(|seq, record| {
         let invalid = |error: serde_json::Error| damaged::<Txs>(seq, &error.to_string());
@@ -96,19 +100,21 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
         // A node may say less than zero; it then used none.
         of_hour.gas = of_hour.gas.saturating_add(gas_used.parse().unwrap_or_default());
         accounts.extend(sequence_accounts(&events, prefix));
+        carries |= events.iter().any(|event| event.kind == ETHEREUM_TX);
         is_empty = false;
         Ok(())
     })?;
     if is_empty {
         return Ok(());
     }
-    // A Cosmos transaction that only carries one of Ethereum has no signer of its own.
-    block.evm_txs(|seq, record| {
-        let invalid = |error: serde_json::Error| damaged::<EvmTxs>(seq, &error.to_string());
-        let Receipt { from } = serde_json::from_slice(record).map_err(invalid)?;
-        accounts.extend(Account::from_hex_literal(&from));
-        Ok(())
-    })?;
+    if carries {
+        block.evm_txs(|seq, record| {
+            let invalid = |error: serde_json::Error| damaged::<EvmTxs>(seq, &error.to_string());
+            let Receipt { from } = serde_json::from_slice(record).map_err(invalid)?;
+            accounts.extend(Account::from_hex_literal(&from));
+            Ok(())
+        })?;
+    }
     // Times before 1970 are those of invalid headers.
     let hour = u64::try_from(block.time().div_euclid(HOUR)).unwrap_or_default();
     let day = hour / HOURS_OF_DAY;

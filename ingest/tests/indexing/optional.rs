@@ -284,7 +284,7 @@ async fn the_indexes_of_bridges_and_of_attributes_are_the_same_however_they_are_
                 .iter()
                 .any(|name| table.table.contains(name))
         });
-        assert!(rows.map(|table| table.rows).sum::<u64>() > 50, "{chain} {}", written.name);
+        assert!(rows.map(|table| table.rows).sum::<u64>() > 30, "{chain} {}", written.name);
 
         index(&recording, last, &[], &later).await;
         let without = digest(&*later);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
 use query::activity::Period;
 use schema::activity::ACTIVITY;
 use serde_json::Value;
@@ -77,6 +78,13 @@ fn signed(site: &Site, length: usize) -> BTreeMap<String, (u64, BTreeSet<String>
             let attributes = events.flat_map(|event| event["attributes"].as_array().unwrap());
             let sequences = attributes.filter(|attribute| attribute["key"] == "acc_seq");
             accounts.extend(sequences.map(|of| text(&of["value"]).rsplit_once('/').unwrap().0.to_owned()));
+            // Of cosmos/evm: the sender, which no sequence names.
+            let messages = tx["tx"]["body"]["messages"].as_array().into_iter().flatten();
+            let senders = messages.filter(|message| message["@type"] == "/cosmos.evm.vm.v1.MsgEthereumTx");
+            accounts.extend(senders.map(|message| {
+                let bytes = base64::engine::general_purpose::STANDARD.decode(text(&message["from"])).unwrap();
+                chain::Account::from_bytes(&bytes).unwrap().to_bech32("cosmos")
+            }));
         }
         offset += txs.len();
         if txs.is_empty() {
@@ -87,7 +95,9 @@ fn signed(site: &Site, length: usize) -> BTreeMap<String, (u64, BTreeSet<String>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gas_and_accounts_are_those_of_the_transactions_of_the_json() {
-    for (name, accounts) in [("evm-load", 40), ("wasm-scenario", 3), ("move-scenario", 3), ("l1-l2/l1", 5)] {
+    for (name, accounts) in
+        [("evm-load", 30), ("cosmos-evm", 5), ("wasm-scenario", 3), ("move-scenario", 3), ("l1-l2/l1", 5)]
+    {
         let site = Site::indexed(name, &[&ACTIVITY]).await;
         for (length, characters, title) in [(HOUR, 13, "per hour"), (24 * HOUR, 10, "per day")] {
             let expected = signed(&site, characters);
