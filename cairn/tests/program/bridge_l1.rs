@@ -77,6 +77,19 @@ fn of_what_is_older_than_the_index_of_the_layer_one_its_node_is_asked() {
     let (_l1_index, l1_url) = index(&l1, &at("l1"), &["--index", "bridge,search"]);
     let (claims, outputs) = numbers(&l1_url);
     let node = l1.services()[3];
+    // Operators that no indexed event names are those of the node's reply.
+    let (_, settings) = get(&format!("{node}/opinit/ophost/v1/bridges/1"));
+    let config = &settings["bridge_config"];
+    let bridge = until("the operators", || {
+        let (_, bridges) = get(&format!("{l1_url}/indexer/bridge/v1/bridges"));
+        (bridges["bridges"][0]["proposer"] != "").then(|| bridges["bridges"][0].clone())
+    });
+    let batch = &config["batch_info"];
+    assert_eq!(bridge["proposer"], config["proposer"]);
+    assert_eq!(bridge["challenger"], config["challenger"]);
+    assert_eq!([&bridge["submitter"], &bridge["batch_chain"]], [&batch["submitter"], &batch["chain_type"]]);
+    let (code, batches) = get(&format!("{l1_url}/indexer/bridge/v1/batches?bridge_id=1"));
+    assert!(code == 200 && batches["txs"].as_array().unwrap().len() > 1, "{batches}");
     for (path, status) in [("outputs/1", 501), ("outputs/60", 200), ("outputs?pagination.limit=1", 501)] {
         let (code, body) = get_text(&format!("{l1_url}/opinit/ophost/v1/bridges/1/{path}"));
         assert_eq!(code, status, "{path}: {body}");

@@ -24,7 +24,12 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn start() -> Self {
-        let (l1, l2) = (Played::start("l1-l2/l1", &[]), Played::start("l1-l2/l2", &[]));
+        Self::with(&[])
+    }
+
+    /// The same with other options of the rollup's node.
+    pub(crate) fn with(options: &[&str]) -> Self {
+        let (l1, l2) = (Played::start("l1-l2/l1", &[]), Played::start("l1-l2/l2", options));
         let dir = tempfile::tempdir().unwrap();
         let registry = dir.path().join("registry");
         fs::create_dir(&registry).unwrap();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::route::{BRIDGED, DEPOSIT, Pair, ended};
-use crate::support::{Cairn, Played, get, height, post, printed, refused, until};
+use crate::support::{Cairn, Played, get, height, post, printed, refused, repository, until};
 use serde_json::{Value, json};
 use store::{Access, Batch, Bounds, Durability, Order, RocksOptions, RocksStore, Store as _, TableSpec};
 
@@ -39,6 +39,57 @@ fn an_indexer_serves_routes_if_configured() {
     let (code, stderr_text) =
         refused(&[&played.flags("run", &index)[..], &["--route-registry", &pair.registry]].concat());
     assert!(code == 2 && stderr_text.contains("route.data"), "{code} {stderr_text}");
+}
+
+/// The sources of all recorded transfers: chain and hash.
+fn sources() -> Vec<(String, String)> {
+    let path = repository("testing/recordings/l1-l2/transfers.json");
+    let tables: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let rows = |table: &str| tables[table].as_array().unwrap().clone();
+    let source = |chain: &str, tx: &Value| (chain.to_owned(), tx["hash"].as_str().unwrap().to_owned());
+    let mut all: Vec<_> =
+        rows("packets").iter().map(|row| source(row["from"].as_str().unwrap(), &row["sent"])).collect();
+    all.extend(rows("deposits").iter().map(|row| source("e2e-l1-1", &row["initiated"])));
+    all.extend(rows("withdrawals").iter().map(|row| source("e2e-l2-1", &row["initiated"])));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The transfers of all recorded sources, once as many as were recorded have ended.
+fn transfers(routing: &str) -> Vec<Value> {
+    for (chain, hash) in sources() {
+        let (code, body) =
+            post(&format!("{routing}/v2/tx/track"), &json!({ "chain_id": chain, "tx_hash": hash }));
+        assert_eq!(code, 200, "{body}");
+    }
+    until("the ends of the transfers", || {
+        let status = |(chain, hash): (String, String)| {
+            get(&format!("{routing}/v2/tx/status?chain_id={chain}&tx_hash={hash}")).1
+        };
+        let statuses = sources().into_iter().map(status);
+        let all: Vec<Value> =
+            statuses.flat_map(|status| status["transfers"].as_array().unwrap().clone()).collect();
+        let has_ended =
+            |transfer: &&Value| transfer["state"].as_str().unwrap().starts_with("STATE_COMPLETED");
+        (all.len() == 73 && all.iter().filter(has_ended).count() == 61).then_some(all)
+    })
+}
+
+#[test]
+fn transfers_of_the_indexed_chain_end_alike_with_the_index_of_its_node_off() {
+    // The executor of the registry does not run.
+    let [without, with] = [&["--fault", "no-index"][..], &[]].map(|options| {
+        let pair = Pair::with(options);
+        let index = pair.dir.path().join("index");
+        let flags = ["--route-registry", &pair.registry, "--route-data", &pair.data];
+        let more = ["--route-listen", "127.0.0.1:0", "--route-track-rate", "1000/s:1000"];
+        let mut cairn = Cairn::start(&[&pair.l2.flags("run", &index)[..], &flags, &more].concat());
+        let routing = routing(&mut cairn);
+        cairn.logged("caught up");
+        transfers(&routing)
+    });
+    assert_eq!(without, with);
 }
 
 /// The balances of a portfolio's list, by denom.

@@ -2,6 +2,7 @@
 
 use schema::ophost::{self, Batches, Bridge, Bridges, ClaimNumbers, Claims, L1Deposits, ProposedOutputs};
 use schema::tx::Txs;
+use serde::Deserialize;
 use store::key::{All, Text};
 use store::{Message, Order, Snapshot};
 use web::call::Call;
@@ -33,11 +34,44 @@ fn needed(call: &Call<'_>) -> Result<u64, HttpError> {
         .ok_or_else(|| HttpError::bad_request("bridge_id is needed: the number of a bridge, from 1"))
 }
 
+/// A bridge by its events. Operators that only events before the index name are those of the node's last reply.
 fn known(snapshot: &dyn Snapshot, number: u64) -> Result<Bridge, HttpError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Reply {
+        bridge_config: Config,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Config {
+        proposer: String,
+        challenger: String,
+        batch_info: BatchInfo,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct BatchInfo {
+        submitter: String,
+        chain_type: String,
+    }
     let bridge = ophost::bridge(snapshot, number).map_err(HttpError::internal)?;
-    bridge.ok_or_else(|| {
+    let mut bridge = bridge.ok_or_else(|| {
         HttpError::not_found(format!("[NOT_FOUND] bridge not found: {number} (no indexed event names it)"))
-    })
+    })?;
+    let reply = ophost::bridge_reply(snapshot, number).map_err(HttpError::internal)?;
+    let Reply { bridge_config: Config { proposer, challenger, batch_info } } =
+        reply.and_then(|reply| serde_json::from_slice(&reply).ok()).unwrap_or_default();
+    for (of_events, of_node) in [
+        (&mut bridge.proposer, proposer),
+        (&mut bridge.challenger, challenger),
+        (&mut bridge.submitter, batch_info.submitter),
+        (&mut bridge.batch_chain, batch_info.chain_type),
+    ] {
+        if of_events.is_empty() {
+            *of_events = of_node;
+        }
+    }
+    Ok(bridge)
 }
 
 pub(super) fn bridges(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -139,7 +173,7 @@ pub(super) fn batches(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpE
     let submitter = known(request.snapshot(), number)?.submitter;
     if submitter.is_empty() {
         return Err(HttpError::not_found(format!(
-            "[NOT_FOUND] the submitter of bridge {number} is not known: its events are older than the index"
+            "[NOT_FOUND] the submitter of bridge {number} is not known: its events are older than the index, and the node has not replied about it"
         )));
     }
     let all = Stored::<Batches>::all(request.snapshot(), Text(submitter)).map_err(HttpError::internal)?;
