@@ -170,6 +170,7 @@ all_tables! {
         ophost::ClaimHashes, ophost::BridgeReplies,
         bridge_output::Outputs, bridge_output::L1Claims, bridge_output::OpenClaims,
         bridge_output::WithdrawalTrees, bridge_output::L1States,
+        activity::Hours, activity::Days, activity::AccountHours,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::AccountTokens, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,

@@ -53,7 +53,7 @@ use store::{
     key::{All, Text},
 };
 
-use crate::bridge_rows;
+use crate::{activity_rows, bridge_rows};
 
 const GOLDEN: &str = "tests/format.golden";
 
@@ -91,6 +91,7 @@ fn example() -> MemStore {
     tokens(&mut txn);
     packets(&mut txn);
     txn.push::<schema::search::AttributeTxs>(&[0xa7; 12], 300).unwrap();
+    activity_rows::hour(&mut txn, person());
     bridge_rows::rollup(&mut txn);
     bridge_rows::layer_one(&mut txn);
     rich_list(&mut txn);
@@ -410,6 +411,15 @@ fn dump() -> String {
         }
     }
     text
+}
+
+#[test]
+fn every_table_of_an_optional_index_is_a_table_of_the_database() {
+    for index in schema::INDEXES {
+        for table in index.tables {
+            assert!(TABLES.iter().any(|known| known.name == table.name), "{}: {}", index.name, table.name);
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod activity_rows;
 mod bridge_rows;
 mod doc;
 mod format;
