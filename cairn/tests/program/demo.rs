@@ -64,8 +64,24 @@ fn the_demo_shows_chains_of_every_kind() {
         demo.line(&format!("{chain} is indexed"));
         let status = demo.line("http://");
         assert_eq!(get(&format!("http://{status}")).1["chain_id"], chain);
-        demo.line("No routes are served");
+        demo.line("Routes between the recorded chains");
     }
+}
+
+#[test]
+fn the_demo_of_a_recording_without_a_registry_says_that_it_has_no_routes() {
+    let dir = tempfile::tempdir().unwrap();
+    let copied = dir.path().join("chain");
+    std::fs::create_dir(&copied).unwrap();
+    for file in repository("testing/recordings/evm-weth-rebase").read_dir().unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copied.join(file.file_name())).unwrap();
+    }
+    let any = "127.0.0.1:0";
+    let copied = copied.to_str().unwrap();
+    let mut demo = Cairn::start(&["demo", "--recording", copied, "--listen", any, "--route-listen", any]);
+    demo.line("weth-evm-1 is indexed");
+    demo.line("No routes are served");
 }
 
 #[test]

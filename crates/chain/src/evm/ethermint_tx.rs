@@ -211,9 +211,12 @@ mod tests {
 
     use super::*;
     use crate::evm::envelope::Envelope;
+    use crate::wire::push_len_prefixed;
 
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-        [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
+        let mut field = vec![number << 3 | 2];
+        push_len_prefixed(&mut field, bytes);
+        field
     }
 
     fn any(kind: &str, fields: &[Vec<u8>]) -> Vec<u8> {

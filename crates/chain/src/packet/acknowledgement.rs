@@ -64,7 +64,9 @@ fn of_json(json: &[u8], may_be_wrapped: bool) -> Outcome {
         (Some(app), _) if may_be_wrapped => {
             let inner = BASE64.decode(app.as_bytes()).map_or(Outcome::Other, |app| of_json(&app, false));
             match inner {
-                Outcome::Other if !envelope.underlying_app_success => Outcome::Failure(String::new()),
+                Outcome::Success | Outcome::Other if !envelope.underlying_app_success => {
+                    Outcome::Failure(String::new())
+                }
                 inner => inner,
             }
         }
@@ -100,6 +102,7 @@ mod tests {
             (r#"{"error":{"code":7}}"#.to_owned(), failure(r#"{"code":7}"#)),
             (wrapped(r#"{"result":"AQ=="}"#, true), Outcome::Success),
             (wrapped(r#"{"error":"no"}"#, false), failure("no")),
+            (wrapped(r#"{"result":"AQ=="}"#, false), failure("")),
             (wrapped("other", true), Outcome::Other),
             (wrapped("other", false), failure("")),
             ("\u{1}".to_owned(), Outcome::Other),
