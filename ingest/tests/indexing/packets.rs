@@ -20,7 +20,7 @@ async fn packets_are_the_same_however_they_are_written_and_go_back_with_the_bloc
         let recording = Arc::new(Recording::open(&recording(name)).unwrap());
         let (last, with_blocks, later) = (recording.last(), empty(), empty());
         index(&recording, last, &[&PACKETS_NOW], &with_blocks).await;
-        for table in PACKETS.tables {
+        for table in PACKETS.tables.iter().filter(|table| !PACKETS.replies.contains(table)) {
             assert!(!rows(&*with_blocks, table).is_empty(), "{name}: {}", table.name);
         }
         let expected = indexed::digest(&*with_blocks).unwrap();
