@@ -57,7 +57,8 @@ impl Known<'_> {
     fn sentence(&self, place: usize, message: &Value) -> Markup {
         let kind = kind(message);
         let text = |name: &str| message[name].as_str().unwrap_or_default();
-        let sender = || self.party(signer(message));
+        let sender_of = signer(message);
+        let sender = || self.party(sender_of);
         let amount = |name: &str| self.coins(&message[name]);
         match kind {
             "/cosmos.bank.v1beta1.MsgSend" => html! {
@@ -89,6 +90,9 @@ impl Known<'_> {
                 html! { "The client " (cell(text("client_id"))) " was updated" }
             }
             "/minievm.evm.v1.MsgCall" => self.evm_call(place, message),
+            "/cosmos.evm.vm.v1.MsgEthereumTx" | "/ethermint.evm.v1.MsgEthereumTx" => {
+                self.evm.map_or_else(|| self.other(message), |evm| self.ethereum(place, evm))
+            }
             "/minievm.evm.v1.MsgCreate" | "/minievm.evm.v1.MsgCreate2" => {
                 let created = self.evm.and_then(|evm| evm.contract_address.as_deref()).unwrap_or_default();
                 html! { (sender()) " created " @if created.is_empty() { "a contract" } @else { "the contract " (account(created)) } }
@@ -96,7 +100,7 @@ impl Known<'_> {
             "/initia.move.v1.MsgExecute" | "/initia.move.v1.MsgExecuteJSON" => {
                 let module = self.party(text("module_address"));
                 let function = format!("{}::{}", text("module_name"), text("function_name"));
-                self.called(place, message, html! { (cell(&function)) " of " (module) })
+                self.called(place, sender_of, html! { (cell(&function)) " of " (module) })
             }
             "/initia.move.v1.MsgPublish" => {
                 let modules = message["code_bytes"].as_array().map_or(0, Vec::len);
@@ -106,7 +110,7 @@ impl Known<'_> {
                 let function = message["msg"].as_object().and_then(|call| call.keys().next());
                 let function = function.map_or("a function", String::as_str);
                 let of = html! { (cell(function)) " of " (self.party(text("contract"))) };
-                self.called(place, message, of)
+                self.called(place, sender_of, of)
             }
             "/cosmwasm.wasm.v1.MsgInstantiateContract" | "/cosmwasm.wasm.v1.MsgInstantiateContract2" => {
                 html! {
@@ -202,12 +206,28 @@ impl Known<'_> {
             (None, Some(selector)) => html! { span.mono { (selector) } " of " (account(contract)) },
             (None, None) => account(contract),
         };
-        self.called(place, message, of)
+        self.called(place, signer(message), of)
     }
 
-    /// A call of a contract: what it moved, if that is one thing; else its name.
-    fn called(&self, place: usize, message: &Value, function: Markup) -> Markup {
-        let by = signer(message);
+    /// A transaction of Ethereum that a message only carries: what it does is in the EVM half.
+    fn ethereum(&self, place: usize, evm: &EvmTx) -> Markup {
+        let (by, to) = (evm.from.as_str(), evm.to.as_str());
+        if to.is_empty() {
+            let created = evm.contract_address.as_deref().unwrap_or_default();
+            return html! { (self.party(by)) " created " @if created.is_empty() { "a contract" } @else { "the contract " (account(created)) } };
+        }
+        let function = self.decoded["call"]["function"].as_str().and_then(|shown| shown.split('(').next());
+        match (function, &*self.of_message(place)) {
+            (Some(function), _) => self.called(place, by, html! { (cell(function)) " of " (account(to)) }),
+            (None, [moved]) if self.is_same(&moved.to, to) => {
+                html! { (self.party(by)) " sent " (movements::amount(self.explorer, moved)) " to " (account(to)) }
+            }
+            (None, _) => self.called(place, by, account(to)),
+        }
+    }
+
+    /// A call of a contract by an account: what it moved, if that is one thing; else its name.
+    fn called(&self, place: usize, by: &str, function: Markup) -> Markup {
         let moved = self.of_message(place);
         let shown = |of: &Transfer| movements::amount(self.explorer, of);
         match &*moved {
@@ -259,6 +279,8 @@ impl Known<'_> {
         let data = known.and_then(|of| of.data.clone());
         html! {
             "Packet " (packets::named(known.is_some(), channel, port, sequence)) " of " (cell(channel)) " " (what)
+            // Its data says only what was to be done.
+            @if let Some(of) = known.filter(|of| of.state == "failed") { " (" (packets::state(&of.state)) ")" }
             @if let Some(data) = data {
                 ": " (packets::content(self.explorer, &data))
                 @if !data.receiver.is_empty() { " for " (self.party(&data.receiver)) }

@@ -110,3 +110,24 @@ async fn packets_and_transfers_between_chains_are_named() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_of_ethereum_that_a_message_only_carries_has_a_sentence() {
+    let site = Site::indexed("cosmos-evm", &[&LEDGER]).await;
+    let list = site.json("/indexer/tx/v1/txs?pagination.limit=1000");
+    let is_carried = |tx: &&Value| {
+        tx["tx"]["body"]["messages"][0]["@type"] == "/cosmos.evm.vm.v1.MsgEthereumTx" && tx["code"] == 0
+    };
+    let (mut read_pages, mut created, mut sent) = (0, 0, 0);
+    for tx in list["txs"].as_array().unwrap().iter().filter(is_carried).step_by(4) {
+        let text = read(&site, &path(tx)).await.text;
+        assert!(!text.contains(": ethereum tx."), "{text}");
+        read_pages += 1;
+        created += usize::from(text.contains(" created the contract "));
+        sent += usize::from(text.contains(" sent "));
+    }
+    assert!(
+        read_pages > 80 && created > 0 && sent > 10,
+        "{read_pages} pages, {created} created, {sent} sent"
+    );
+}
