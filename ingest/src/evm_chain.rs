@@ -1,4 +1,4 @@
-//! The EVM of a chain whose EIP-155 id follows from no other name of it: only its node can tell the id.
+//! The EVM of a chain whose EIP-155 id follows from no other name of it: only its node reports the id.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const PAUSES: Backoff =
     Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter: true };
 
 impl Ingest {
-    /// Asks the node for the EIP-155 id until it has told it, and stores it.
+    /// Asks the node for the EIP-155 id until it replies, and stores the id.
     pub(crate) async fn learn_evm_chain(&self) -> Infallible {
         let flavour = self.workers.rules().flavour;
         if let Some(evm) = self.node.evm.as_ref().filter(|_| flavour.has_ethereum_messages()) {
@@ -54,7 +54,7 @@ fn note_id(chain_id: u64, store: &dyn Store) -> Result<(), Error> {
         tracing::warn!(
             stored = known.chain_id,
             chain_id,
-            "the node tells another EIP-155 id, which is stored"
+            "the node reports another EIP-155 id, which is stored"
         );
     }
     note(EvmChain { chain_id, ..known.clone() }, &known, store)

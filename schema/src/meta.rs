@@ -64,7 +64,7 @@ pub struct EvmChain {
     /// `cosmos-evm` or `ethermint`.
     #[prost(string, tag = "1")]
     pub flavour: String,
-    /// Its EIP-155 id; 0 if the node has not told it.
+    /// Its EIP-155 id; 0 if the node has not reported it.
     #[prost(uint64, tag = "2")]
     pub chain_id: u64,
 }

@@ -78,7 +78,7 @@ store::tables! {
     /// | connection (escaped text) | → client (text)
     pub table Connections("connection", 0x86, Point): Text => String;
 
-    /// What the node has said of channels of which events do not say all: of those that were opened before the first block, and of the
+    /// The node's replies about channels that events describe in part: those that were opened before the first block, and the
     /// ordering of those without packets.
     ///
     /// | length of the channel (1), channel, port (escaped texts) | → [`Channel`] (protobuf)
@@ -217,7 +217,7 @@ pub fn account_key(text: &str, prefix: &str) -> Option<Text> {
     (1..=MAX_ACCOUNT).contains(&text.len()).then_some(Text(text))
 }
 
-/// What is known of a channel; `None` if no packet and no event names it. Events say the last word, the node what is older.
+/// What is known of a channel; `None` if no packet and no event names it. Events take precedence over the reply of the node, which is older.
 pub fn channel(snapshot: &dyn Snapshot, end: &End) -> Result<Option<Channel>, Error> {
     let key = ChannelKey(end.clone());
     let reply = store::table::read::<ChannelReplies>(snapshot, &key)?;

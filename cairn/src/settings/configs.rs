@@ -241,7 +241,7 @@ impl Settings {
     /// The known contracts.
     ///
     /// # Errors
-    /// If their folder does not exist: a wrong name would only show as contracts that nobody knows.
+    /// If their folder does not exist: with a wrong name every contract would be unknown.
     pub(crate) fn contracts(&self) -> anyhow::Result<Option<Contracts>> {
         let Some(folder) = &self.abi else { return Ok(None) };
         let path = folder.display();
